@@ -1,0 +1,5 @@
+"""Differences that change the meaning of two statements while their sentence vectors stay close."""
+
+from concord_server.domain.discrepancies.detect import detect
+
+__all__ = ["detect"]

@@ -1,0 +1,1 @@
+"""Judges: they say how a statement relates to a known fact."""
