@@ -1,0 +1,1 @@
+"""Generated stubs of the ``concord.v1`` services; ``scripts/generate_protos.py`` writes them."""
