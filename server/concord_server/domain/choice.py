@@ -79,9 +79,7 @@ def choose(hits: Sequence[Hit], thresholds: Thresholds) -> Choice:
     merge = _best(hits, Relation.SAME, lambda hit: _merges(hit, thresholds))
     if merge is not None:
         hit = hits[merge]
-        return Choice(
-            ChoiceKind.MERGE, merge, by_similarity=hit.similarity >= thresholds.similarity
-        )
+        return Choice(ChoiceKind.MERGE, merge, by_similarity=hit.similarity >= thresholds.similarity)
     for_contradiction = [
         (max(hit.judgement.probability(r) for r in _CONTRADICTIONS), -position)
         for position, hit in enumerate(hits)
@@ -129,9 +127,7 @@ def _branch_or_create(hits: Sequence[Hit]) -> Choice:
         return Choice(ChoiceKind.CREATE)
     index = -max(related)[2]
     refines = hits[index].relation is Relation.REFINEMENT
-    return Choice(
-        ChoiceKind.BRANCH, index, EvolutionType.REFINEMENT if refines else EvolutionType.EXTENSION
-    )
+    return Choice(ChoiceKind.BRANCH, index, EvolutionType.REFINEMENT if refines else EvolutionType.EXTENSION)
 
 
 def _branch_weight(hit: Hit) -> float:

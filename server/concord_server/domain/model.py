@@ -158,7 +158,8 @@ class Fact:
         value_key: digest of the claim's value (or of the wording, on a line without claims).
         text: the canonical wording; ``text_raw`` is the latest one.
         confidence: in [0, 1], as of ``update_time``.
-        unsupported: every source and statement behind it was withdrawn; it is off the timeline.
+        off_timeline: every statement behind it was withdrawn; until it is restored it is left out of ``as_of``
+            and of the rule that intervals never overlap.
         partition_revision: the partition's revision at which the fact last changed in a way that others'
             decisions depend on.
         version: 1 for the first recorded state; the etag follows from it.
@@ -186,7 +187,7 @@ class Fact:
     update_time: datetime
     delete_time: datetime | None = None
     conflict_id: UUID | None = None
-    unsupported: bool = False
+    off_timeline: bool = False
     partition_revision: int = 0
     version: int = 1
     metadata: Mapping[str, Json] = field(default_factory=dict)

@@ -8,7 +8,7 @@ import unicodedata
 MAX_TEXT_LENGTH = 8192
 """Longest statement, in characters."""
 
-_TRAILING_MARKS = ".!。．｡！"  # noqa: RUF001 - the full-width and ideographic forms of the two marks
+_TRAILING_MARKS = ".!。．｡！"
 _NUMBER_THEN_UNIT = re.compile(r"^(?P<number>[+-]?\d[\d.,]*)(?P<unit>[^\W\d_].*)$")
 _NUMBER = re.compile(r"^[^\w+-]*[+-]?\d[\d.,]*$")
 

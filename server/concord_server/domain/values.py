@@ -101,9 +101,7 @@ def normalise_subject(subject: str) -> str:
     return " ".join(unicodedata.normalize("NFC", subject).split()).casefold()
 
 
-def slot_key(
-    subject: str, predicate: str, qualifiers: Mapping[str, Json], *, discriminator: str = ""
-) -> str:
+def slot_key(subject: str, predicate: str, qualifiers: Mapping[str, Json], *, discriminator: str = "") -> str:
     """Returns the digest that names a slot within its partition.
 
     Args:

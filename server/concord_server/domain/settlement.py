@@ -1,0 +1,218 @@
+"""What a timeline means for its facts: which fact stands for which segment, with which status and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from concord_server.domain.enums import FactStatus, Trust
+from concord_server.domain.model import Fact
+from concord_server.domain.timeline import (
+    Assertion,
+    AssertionKind,
+    AssertionState,
+    Segment,
+    fold,
+)
+from concord_server.domain.values import Json
+
+SCHEDULE_TOLERANCE = timedelta(minutes=5)
+"""How far ahead of now a statement may start and still hold at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A slot with everything on it: the snapshot that decisions about it are made from.
+
+    Attributes:
+        facts: every fact of the slot, whatever its status, except erased ones.
+        assertions: every assertion of the slot, in any order.
+        conflict_id: its open conflict, if any.
+    """
+
+    slot_id: UUID
+    facts: tuple[Fact, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
+    conflict_id: UUID | None = None
+
+    def fact(self, fact_id: UUID) -> Fact | None:
+        """Returns the fact of that id, if it is on this slot."""
+        return next((fact for fact in self.facts if fact.fact_id == fact_id), None)
+
+    def active(self) -> Fact | None:
+        """Returns the fact that holds now, if any."""
+        return next((fact for fact in self.facts if fact.status is FactStatus.ACTIVE), None)
+
+    def with_states(self, state: AssertionState, where: Callable[[Assertion], bool]) -> tuple[Assertion, ...]:
+        """Returns the assertions with ``state`` given to those that ``where`` selects."""
+        return tuple(replace(a, state=state) if where(a) else a for a in self.assertions)
+
+
+@dataclass(frozen=True, slots=True)
+class FactState:
+    """The part of a fact that follows from its timeline.
+
+    Attributes:
+        value: the claim's value; ``None`` on lines without claims.
+        split_from: for a fact that the fold made: the one whose later part it is.
+        joined_into: for a fact that lost its segment to another of the same value: that one.
+    """
+
+    fact_id: UUID
+    status: FactStatus
+    valid_from: datetime
+    valid_to: datetime | None
+    value_key: str
+    value: Json
+    trust: Trust
+    reinforcement_count: int
+    last_reinforce_time: datetime
+    off_timeline: bool = False
+    split_from: UUID | None = None
+    joined_into: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Outcome of :func:`settle`.
+
+    Attributes:
+        states: one per fact of the timeline that exists or came to be.
+        assertions: all of them, each with the fact that it supports now.
+        segments: the folded timeline.
+    """
+
+    states: tuple[FactState, ...]
+    assertions: tuple[Assertion, ...]
+    segments: tuple[Segment, ...] = ()
+    by_fact: dict[UUID, FactState] = field(default_factory=dict)
+
+    def state(self, fact_id: UUID) -> FactState:
+        """Returns the state of one fact."""
+        return self.by_fact[fact_id]
+
+
+def settle(
+    timeline: Timeline,
+    now: datetime,
+    new_id: Callable[[], UUID],
+    *,
+    ended_disputes: frozenset[UUID] = frozenset(),
+) -> Settlement:
+    """Folds a timeline and says what every fact on it is.
+
+    The segment that holds now (or the last one that did) is ACTIVE, earlier ones SUPERSEDED, ones that start
+    later PENDING until then. A fact keeps its id: a segment is that of the earliest of its assertions whose
+    fact has no earlier segment; the later part of a split segment is a new fact.
+
+    Args:
+        timeline: the slot, with assertions already added or changed.
+        now: the current time.
+        new_id: makes ids for facts that come to be by a split.
+        ended_disputes: disputed facts that the change at hand supersedes.
+    """
+    segments = fold(timeline.assertions)
+    current = current_index(segments, now)
+    states: dict[UUID, FactState] = {}
+    moved: dict[UUID, UUID] = {}
+    for index, segment in enumerate(segments):
+        owner = next((a.fact_id for a in segment.assertions if a.fact_id not in states), None)
+        split_from = None
+        if owner is None:
+            owner, split_from = new_id(), segment.assertions[0].fact_id
+        moved.update({a.assertion_id: owner for a in segment.assertions if a.fact_id != owner})
+        status = _status_at(index, current)
+        known = timeline.fact(owner)
+        if known is not None and known.status is FactStatus.DISPUTED and owner not in ended_disputes:
+            status = FactStatus.DISPUTED
+        states[owner] = _placed(owner, segment, status, split_from)
+    assertions = tuple(
+        replace(a, fact_id=moved[a.assertion_id]) if a.assertion_id in moved else a
+        for a in timeline.assertions
+    )
+    for fact_id, own in _by_fact(timeline.assertions).items():
+        if fact_id not in states:
+            states[fact_id] = _unplaced(fact_id, timeline.fact(fact_id), own, moved)
+    return Settlement(tuple(states.values()), assertions, segments, states)
+
+
+def current_index(segments: Sequence[Segment], now: datetime) -> int:
+    """Returns the position of the last segment that has started, -1 when none has."""
+    limit = now + SCHEDULE_TOLERANCE
+    return max((i for i, segment in enumerate(segments) if segment.start <= limit), default=-1)
+
+
+def _status_at(index: int, current: int) -> FactStatus:
+    if index == current:
+        return FactStatus.ACTIVE
+    return FactStatus.SUPERSEDED if index < current else FactStatus.PENDING
+
+
+def _placed(fact_id: UUID, segment: Segment, status: FactStatus, split_from: UUID | None) -> FactState:
+    return FactState(
+        fact_id=fact_id,
+        status=status,
+        valid_from=segment.start,
+        valid_to=segment.end,
+        value_key=segment.value_key,
+        value=segment.value,
+        trust=segment.trust,
+        reinforcement_count=_reinforcements(segment.assertions),
+        last_reinforce_time=segment.last_reinforce_time,
+        split_from=split_from,
+    )
+
+
+def _unplaced(
+    fact_id: UUID, fact: Fact | None, own: Sequence[Assertion], moved: dict[UUID, UUID]
+) -> FactState:
+    """Returns the state of a fact that has no segment: it waits, was taken back, or never held."""
+    first = min(own, key=lambda a: a.order)
+    found = {assertion.state for assertion in own}
+    status, off_timeline, never_held = _unplaced_status(fact, found)
+    valid_from = fact.valid_from if fact else first.time
+    valid_to = fact.valid_to if fact else (first.end if first.ends else None)
+    waiting = [a for a in own if a.state is AssertionState.QUARANTINED] or list(own)
+    joined = next((moved[a.assertion_id] for a in own if a.assertion_id in moved), None)
+    return FactState(
+        fact_id=fact_id,
+        status=status,
+        valid_from=valid_from,
+        valid_to=valid_from if never_held else valid_to,
+        value_key=fact.value_key if fact else first.value_key,
+        value=fact.claim.value if fact and fact.claim else first.value,
+        trust=max(a.trust for a in own),
+        reinforcement_count=_reinforcements(waiting),
+        last_reinforce_time=max((a.time for a in waiting), default=valid_from),
+        off_timeline=off_timeline,
+        joined_into=joined,
+    )
+
+
+def _unplaced_status(fact: Fact | None, found: set[AssertionState]) -> tuple[FactStatus, bool, bool]:
+    """Returns status, whether it is off the timeline, and whether it never held."""
+    if fact is not None and fact.status in _OUT_OF_PLAY:
+        return fact.status, False, False
+    if AssertionState.QUARANTINED in found:
+        if fact is not None and fact.status is FactStatus.DISPUTED:
+            return FactStatus.DISPUTED, True, False
+        return FactStatus.PENDING, False, False
+    if found & {AssertionState.ADMITTED, AssertionState.OVERRULED}:
+        return FactStatus.SUPERSEDED, False, True
+    return FactStatus.DISPUTED, True, False
+
+
+_OUT_OF_PLAY = frozenset({FactStatus.RETRACTED, FactStatus.ARCHIVED, FactStatus.DELETED})
+
+
+def _by_fact(assertions: Sequence[Assertion]) -> dict[UUID, list[Assertion]]:
+    grouped: dict[UUID, list[Assertion]] = {}
+    for assertion in assertions:
+        grouped.setdefault(assertion.fact_id, []).append(assertion)
+    return grouped
+
+
+def _reinforcements(assertions: Sequence[Assertion]) -> int:
+    return max(sum(a.kind is not AssertionKind.AMEND for a in assertions) - 1, 0)
