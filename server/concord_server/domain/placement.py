@@ -86,7 +86,6 @@ class Placing:
         met_fact_id: the fact that it corroborates, replaces or disputes, if any.
         assertions: those of the slot, with the statement's own and with changed states.
         previous_fact_id, next_fact_id: its neighbours in time, for HISTORICAL.
-        ended_disputes: disputed facts that it supersedes.
         contests_active: whether a challenge is to the fact that holds now.
         reason: one line for people.
     """
@@ -98,7 +97,6 @@ class Placing:
     met_fact_id: UUID | None = None
     previous_fact_id: UUID | None = None
     next_fact_id: UUID | None = None
-    ended_disputes: frozenset[UUID] = frozenset()
     contests_active: bool = False
     reason: str = ""
 
@@ -111,6 +109,11 @@ def place(timeline: Timeline, statement: Statement, now: datetime) -> Placing:
     10 created.
     """
     return _Placer(timeline, statement, now).place()
+
+
+def challenge(timeline: Timeline, statement: Statement, now: datetime, reason: str) -> Placing:
+    """Puts a statement beside what holds, for review, whatever the rules would say."""
+    return _Placer(timeline, statement, now).challenge(reason)
 
 
 class _Placer:
@@ -209,7 +212,7 @@ class _Placer:
 
     def _conflict_by_trust_or_instant(self) -> Placing | None:
         problem = self._forbidden()
-        return self._challenge(problem) if problem else None
+        return self.challenge(problem) if problem else None
 
     def _historical(self) -> Placing | None:
         if self.current is None or self.statement.time >= self.current.newest_time:
@@ -232,9 +235,9 @@ class _Placer:
         if self._disputed(met):
             outcome = Outcome.SUPERSEDED if self.statement.supersede else Outcome.CREATED
             placing = self._new(outcome, reason="what held was disputed")
-            return replace(placing, met_fact_id=met, ended_disputes=frozenset({met}))
+            return replace(placing, met_fact_id=met)
         if not self.statement.supersede:
-            return self._challenge("another value holds")
+            return self.challenge("another value holds")
         return replace(self._new(Outcome.SUPERSEDED, reason="newer by its time"), met_fact_id=met)
 
     def _forbidden(self) -> str | None:
@@ -295,7 +298,7 @@ class _Placer:
         assertion = self.statement.assertion(fact_id, AssertionState.ADMITTED)
         return Placing(outcome, fact_id, True, (*self.timeline.assertions, assertion), reason=reason)
 
-    def _challenge(self, reason: str) -> Placing:
+    def challenge(self, reason: str) -> Placing:
         fact_id = self.statement.new_fact_id
         assertion = self.statement.assertion(fact_id, AssertionState.QUARANTINED)
         contested = self.holding or self.current

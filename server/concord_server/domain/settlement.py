@@ -94,13 +94,7 @@ class Settlement:
         return self.by_fact[fact_id]
 
 
-def settle(
-    timeline: Timeline,
-    now: datetime,
-    new_id: Callable[[], UUID],
-    *,
-    ended_disputes: frozenset[UUID] = frozenset(),
-) -> Settlement:
+def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Settlement:
     """Folds a timeline and says what every fact on it is.
 
     The segment that holds now (or the last one that did) is ACTIVE, earlier ones SUPERSEDED, ones that start
@@ -111,7 +105,6 @@ def settle(
         timeline: the slot, with assertions already added or changed.
         now: the current time.
         new_id: makes ids for facts that come to be by a split.
-        ended_disputes: disputed facts that the change at hand supersedes.
     """
     segments = fold(timeline.assertions)
     current = current_index(segments, now)
@@ -123,10 +116,7 @@ def settle(
         if owner is None:
             owner, split_from = new_id(), segment.assertions[0].fact_id
         moved.update({a.assertion_id: owner for a in segment.assertions if a.fact_id != owner})
-        status = _status_at(index, current)
-        known = timeline.fact(owner)
-        if known is not None and known.status is FactStatus.DISPUTED and owner not in ended_disputes:
-            status = FactStatus.DISPUTED
+        status = _status_of(timeline.fact(owner), segment, _status_at(index, current), now)
         states[owner] = _placed(owner, segment, status, split_from)
     assertions = tuple(
         replace(a, fact_id=moved[a.assertion_id]) if a.assertion_id in moved else a
@@ -148,6 +138,18 @@ def _status_at(index: int, current: int) -> FactStatus:
     if index == current:
         return FactStatus.ACTIVE
     return FactStatus.SUPERSEDED if index < current else FactStatus.PENDING
+
+
+def _status_of(fact: Fact | None, segment: Segment, status: FactStatus, now: datetime) -> FactStatus:
+    """Returns the status of a placed fact: a dispute stays, and so does an end that a caller declared."""
+    if fact is None:
+        return status
+    if fact.status is FactStatus.DISPUTED:
+        return FactStatus.DISPUTED
+    over = segment.end is not None and segment.end <= now
+    if status is FactStatus.ACTIVE and over and fact.status is FactStatus.SUPERSEDED:
+        return FactStatus.SUPERSEDED
+    return status
 
 
 def _placed(fact_id: UUID, segment: Segment, status: FactStatus, split_from: UUID | None) -> FactState:

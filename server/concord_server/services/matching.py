@@ -1,0 +1,293 @@
+"""Which known fact a statement without a claim meets: exact wording first, then search and judge.
+
+Nothing here holds a transaction: what is read may change before the plan is applied, which the probe of the
+match lets the writer find out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from concord_server.domain.choice import Choice, ChoiceKind, Hit, choose
+from concord_server.domain.enums import (
+    LIVE_STATUSES,
+    SUPPRESSING_STATUSES,
+    DecisionBasis,
+    FactStatus,
+)
+from concord_server.domain.judgement import Judgement
+from concord_server.domain.model import Candidate, Fact, Partition, Thresholds
+from concord_server.domain.settlement import Timeline
+from concord_server.domain.timeline import fold, holding_at
+from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError
+from concord_server.ports.ledger import ChangeProbe, Ledger, ReadSession, SimilarFact
+
+MAX_CANDIDATES = 5
+"""How many similar facts are judged."""
+
+SEARCH_LIMIT = 20
+"""How many are fetched, since several superseded ones may stand for one fact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a statement meets, as of ``revision`` of its partition.
+
+    Attributes:
+        target: the chosen fact; ``None`` when the statement is to be created.
+        similarity: cosine with the target, 1 for an equal wording.
+        probe: what the match depends on.
+        vector: embedding of the statement; ``None`` when it was not needed or could not be had.
+    """
+
+    basis: DecisionBasis
+    choice: Choice
+    revision: int
+    probe: ChangeProbe
+    target: Fact | None = None
+    similarity: float | None = None
+    vector: Vector | None = None
+    candidates: tuple[Candidate, ...] = ()
+    judge: str = ""
+    rationale: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    fact: Fact
+    similarity: float
+    judgement: Judgement
+
+
+def exact_match(facts: Sequence[Fact], moment: datetime) -> Fact | None:
+    """Returns the fact that an equal wording meets, of all facts with that wording.
+
+    A live fact (the active one first) or a superseded one that held at ``moment``; else one that keeps the
+    statement from coming back (retracted or archived); ``None`` when there is neither.
+    """
+
+    def rank(fact: Fact) -> int:
+        if fact.status is FactStatus.ACTIVE:
+            return 0
+        if fact.status in LIVE_STATUSES:
+            return 1
+        if fact.status is FactStatus.SUPERSEDED and fact.holds_at(moment):
+            return 2
+        return 3 if fact.status in SUPPRESSING_STATUSES else 4
+
+    ranked = sorted((f for f in facts if rank(f) < 4), key=rank)
+    return ranked[0] if ranked else None
+
+
+class Matcher:
+    """Finds what statements without a claim meet."""
+
+    def __init__(self, ledger: Ledger, embedder: Embedder, judge: Judge, fallback: Judge) -> None:
+        """Builds a matcher.
+
+        Args:
+            judge: the project's judge.
+            fallback: the judge to ask when that one is unavailable.
+        """
+        self._ledger = ledger
+        self._embedder = embedder
+        self._judge = judge
+        self._fallback = fallback
+
+    async def match(
+        self,
+        project: str,
+        partition: Partition,
+        text: str,
+        digest: bytes,
+        moment: datetime,
+        thresholds: Thresholds,
+        vector: Vector | None = None,
+    ) -> Match:
+        """Returns what the statement meets.
+
+        Args:
+            digest: of the text's key.
+            moment: the statement's time.
+            vector: the text's embedding, where the caller has it already.
+        """
+        async with self._ledger.read(project) as session:
+            state = await session.partitions.find(partition)
+            if state is not None:
+                exact = exact_match(await session.facts.by_text(state.partition_id, digest), moment)
+                if exact is not None:
+                    return _exact(exact, state.revision, digest)
+        revision = state.revision if state else 0
+        if vector is None:
+            try:
+                [vector] = await self._embedder.embed([text])
+            except EmbedderUnavailableError:
+                return _unembedded(revision, digest)
+        hits: list[SimilarFact] = []
+        slots: frozenset[UUID] = frozenset()
+        async with self._ledger.read(project) as session:
+            state = await session.partitions.find(partition)
+            if state is not None:
+                revision = state.revision
+                found = await session.facts.similar(
+                    state.partition_id, vector, min_similarity=thresholds.conflict, limit=SEARCH_LIMIT
+                )
+                slots = frozenset(hit.fact.slot_id for hit in found)
+                hits = (await _standing_in(session, found, vector, moment))[:MAX_CANDIDATES]
+        probe = ChangeProbe(digest, vector, thresholds.conflict, slots)
+        if not hits:
+            return Match(
+                DecisionBasis.NO_CANDIDATE,
+                Choice(ChoiceKind.CREATE),
+                revision,
+                probe,
+                vector=vector,
+                rationale="no known fact is similar enough",
+            )
+        judged, judge, unavailable = await self._judged(partition, text, hits)
+        return _decided(judged, thresholds, revision, probe, vector, judge, unavailable=unavailable)
+
+    async def _judged(
+        self, partition: Partition, text: str, hits: Sequence[SimilarFact]
+    ) -> tuple[list[_Judged], str, bool]:
+        pairs = [
+            JudgePair(
+                statement=text, known=hit.fact.text, similarity=hit.similarity, owner=partition.owner_id
+            )
+            for hit in hits
+        ]
+        judge, unavailable = self._judge, False
+        try:
+            judgements = await judge.judge(pairs)
+        except JudgeUnavailableError:
+            judge, unavailable = self._fallback, True
+            judgements = await judge.judge(pairs)
+        judged = [
+            _Judged(hit.fact, hit.similarity, judgement)
+            for hit, judgement in zip(hits, judgements, strict=True)
+        ]
+        return judged, judge.name, unavailable
+
+
+async def _standing_in(
+    session: ReadSession, found: Sequence[SimilarFact], vector: Vector, moment: datetime
+) -> list[SimilarFact]:
+    """Puts, for each superseded hit, the fact of its line that holds at the statement's time.
+
+    Order and membership come from the hits as found; similarity is that of the fact that stands in.
+    """
+    stand_ins: dict[UUID, Fact] = {}
+    for hit in found:
+        if hit.fact.status is FactStatus.SUPERSEDED:
+            timeline = await session.slots.timeline(hit.fact.slot_id)
+            holder = holder_at(timeline, moment)
+            if holder is not None:
+                stand_ins[hit.fact.fact_id] = holder
+    known = {hit.fact.fact_id: hit.similarity for hit in found}
+    missing = [fact.fact_id for fact in stand_ins.values() if fact.fact_id not in known]
+    if missing:
+        known |= await session.facts.similarities(missing, vector)
+    result: dict[UUID, SimilarFact] = {}
+    for hit in found:
+        fact = stand_ins.get(hit.fact.fact_id, hit.fact)
+        similarity = known.get(fact.fact_id, hit.similarity)
+        result.setdefault(fact.fact_id, SimilarFact(fact, similarity))
+    return list(result.values())
+
+
+def holder_at(timeline: Timeline, moment: datetime) -> Fact | None:
+    """Returns the fact of a line that holds at ``moment``, else the last before it, else the first."""
+    segments = fold(timeline.assertions)
+    if not segments:
+        return None
+    earlier = [segment for segment in segments if segment.start <= moment]
+    segment = holding_at(segments, moment) or (earlier[-1] if earlier else segments[0])
+    on_line = {fact.fact_id: fact for fact in timeline.facts}
+    placed = (on_line.get(assertion.fact_id) for assertion in segment.assertions)
+    return next((fact for fact in placed if fact is not None and fact.holds_at(segment.start)), None)
+
+
+def _exact(fact: Fact, revision: int, digest: bytes) -> Match:
+    return Match(
+        DecisionBasis.EXACT_TEXT,
+        Choice(ChoiceKind.MERGE, 0, by_similarity=True),
+        revision,
+        ChangeProbe(digest, None, 1.0, frozenset({fact.slot_id})),
+        target=fact,
+        similarity=1.0,
+        rationale="the same wording",
+    )
+
+
+def _unembedded(revision: int, digest: bytes) -> Match:
+    return Match(
+        DecisionBasis.EMBEDDER_UNAVAILABLE,
+        Choice(ChoiceKind.CREATE),
+        revision,
+        ChangeProbe(digest, None, 1.0, frozenset()),
+        rationale="the embedder is unavailable",
+        warnings=("the embedder is unavailable: the fact will be compared with others once it is back",),
+    )
+
+
+def _decided(
+    judged: Sequence[_Judged],
+    thresholds: Thresholds,
+    revision: int,
+    probe: ChangeProbe,
+    vector: Vector,
+    judge: str,
+    *,
+    unavailable: bool,
+) -> Match:
+    """Chooses among the judged hits: live ones first; suppressed ones only keep a restatement away."""
+    live = [j for j in judged if j.fact.status not in SUPPRESSING_STATUSES]
+    choice = choose([Hit(j.similarity, j.judgement) for j in live], thresholds)
+    chosen = live[choice.index] if choice.index is not None else None
+    if choice.kind is not ChoiceKind.MERGE:
+        hidden = [j for j in judged if j.fact.status in SUPPRESSING_STATUSES]
+        against = choose([Hit(j.similarity, j.judgement) for j in hidden], thresholds)
+        if against.kind is ChoiceKind.MERGE and against.index is not None:
+            choice, chosen = against, hidden[against.index]
+    basis = DecisionBasis.JUDGED
+    if unavailable:
+        basis = DecisionBasis.JUDGE_UNAVAILABLE
+    elif choice.kind is ChoiceKind.MERGE and choice.by_similarity:
+        basis = DecisionBasis.ABOVE_THRESHOLD
+    return Match(
+        basis,
+        choice,
+        revision,
+        probe,
+        target=chosen.fact if chosen else None,
+        similarity=chosen.similarity if chosen else None,
+        vector=vector,
+        candidates=tuple(_candidate(j, chosen=j is chosen) for j in judged),
+        judge=judge,
+        rationale=_rationale(choice, chosen),
+    )
+
+
+def _candidate(judged: _Judged, *, chosen: bool) -> Candidate:
+    hit = Hit(judged.similarity, judged.judgement)
+    return Candidate(
+        fact_id=judged.fact.fact_id,
+        similarity=judged.similarity,
+        relation=hit.relation,
+        probabilities=judged.judgement.probabilities,
+        discrepancies=judged.judgement.discrepancies,
+        rationale=judged.judgement.rationale,
+        chosen=chosen,
+    )
+
+
+def _rationale(choice: Choice, chosen: _Judged | None) -> str:
+    if chosen is None:
+        return "nothing similar is about the same matter"
+    named = chosen.judgement.rationale
+    return f"{choice.kind.value}: {named}" if named else choice.kind.value
