@@ -88,9 +88,7 @@ def corroborated(fact: Fact, command: ReconcileCommand) -> Fact:
     )
 
 
-def draft_source(
-    command: ReconcileCommand, fact_id: UUID, trust: Trust, ids: Ids, now: datetime
-) -> Source | None:
+def draft_source(command: ReconcileCommand, fact_id: UUID, trust: Trust, ids: Ids, now: datetime) -> Source | None:
     """Returns the statement's source as it is stored with a fact, ``None`` when it has none."""
     given = command.source
     if given is None:

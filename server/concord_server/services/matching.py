@@ -156,9 +156,7 @@ class Matcher:
         self, partition: Partition, text: str, hits: Sequence[SimilarFact]
     ) -> tuple[list[_Judged], str, bool]:
         pairs = [
-            JudgePair(
-                statement=text, known=hit.fact.text, similarity=hit.similarity, owner=partition.owner_id
-            )
+            JudgePair(statement=text, known=hit.fact.text, similarity=hit.similarity, owner=partition.owner_id)
             for hit in hits
         ]
         judge, unavailable = self._judge, False
@@ -168,8 +166,7 @@ class Matcher:
             judge, unavailable = self._fallback, True
             judgements = await judge.judge(pairs)
         judged = [
-            _Judged(hit.fact, hit.similarity, judgement)
-            for hit, judgement in zip(hits, judgements, strict=True)
+            _Judged(hit.fact, hit.similarity, judgement) for hit, judgement in zip(hits, judgements, strict=True)
         ]
         return judged, judge.name, unavailable
 

@@ -75,9 +75,7 @@ class TimelineWriter:
     def __init__(self, ids: Ids) -> None:
         self._ids = ids
 
-    async def write(
-        self, session: WriteSession, locked: LockedPartition, change: TimelineChange
-    ) -> Written:
+    async def write(self, session: WriteSession, locked: LockedPartition, change: TimelineChange) -> Written:
         """Writes a change and returns the facts that it changed.
 
         Facts that stop being ACTIVE are written before the one that starts, so that the database's own guard
@@ -123,17 +121,13 @@ class TimelineWriter:
         members = change.review.members
         if change.review.ends:
             await session.conflicts.set_members(conflict_id, (), None, locked.recorded_time)
-            await session.conflicts.resolve(
-                conflict_id, kept=None, note=change.reason, now=locked.recorded_time
-            )
+            await session.conflicts.resolve(conflict_id, kept=None, note=change.reason, now=locked.recorded_time)
             return
         active = {s.fact_id for s in change.after.states if s.status is FactStatus.ACTIVE}
         incumbent = next((member for member in members if member in active), None)
         await session.conflicts.set_members(conflict_id, members, incumbent, locked.recorded_time)
 
-    def _next_fact(
-        self, change: TimelineChange, state: FactState, conflict_id: UUID | None
-    ) -> Fact | None:
+    def _next_fact(self, change: TimelineChange, state: FactState, conflict_id: UUID | None) -> Fact | None:
         """Returns the fact as its state says, or ``None`` when nothing about it changes."""
         before = change.before.fact(state.fact_id)
         base = change.drafts.get(state.fact_id, before)
@@ -160,9 +154,9 @@ class TimelineWriter:
 
     def _split(self, change: TimelineChange, state: FactState) -> Fact:
         """Returns the draft of a fact that a late statement split off: as its origin, without its history."""
-        assert state.split_from is not None  # noqa: S101 - settle() names the origin of every fact it makes
+        assert state.split_from is not None
         origin = change.drafts.get(state.split_from) or change.before.fact(state.split_from)
-        assert origin is not None  # noqa: S101 - and the origin is on the timeline
+        assert origin is not None
         return replace(
             origin,
             fact_id=state.fact_id,
@@ -243,9 +237,7 @@ class TimelineWriter:
         moved = {a.source_id for a in change.after.assertions if a.fact_id == fact_id and a.source_id}
         for source in await session.facts.sources(origin_id):
             if source.source_id in moved:
-                await session.facts.upsert_source(
-                    replace(source, source_id=self._ids.new(), fact_id=fact_id)
-                )
+                await session.facts.upsert_source(replace(source, source_id=self._ids.new(), fact_id=fact_id))
 
     async def _save_assertions(
         self, session: WriteSession, locked: LockedPartition, change: TimelineChange
@@ -257,9 +249,7 @@ class TimelineWriter:
                 change.before.slot_id, locked.partition_id, changed, locked.recorded_time
             )
 
-    async def _add_edges(
-        self, session: WriteSession, locked: LockedPartition, change: TimelineChange
-    ) -> None:
+    async def _add_edges(self, session: WriteSession, locked: LockedPartition, change: TimelineChange) -> None:
         for edge in change.edges:
             await session.facts.add_edges(
                 edge.child_id, [edge.parent_id], edge.evolution_type, locked.recorded_time
@@ -281,7 +271,15 @@ def _active_last(state: FactState) -> bool:
 
 def _depends_on(fact: Fact) -> tuple[object, ...]:
     """The parts of a fact that decisions about other statements depend on."""
-    return (fact.status, fact.text, fact.valid_from, fact.valid_to, fact.value_key, fact.slot_id, fact.off_timeline)
+    return (
+        fact.status,
+        fact.text,
+        fact.valid_from,
+        fact.valid_to,
+        fact.value_key,
+        fact.slot_id,
+        fact.off_timeline,
+    )
 
 
 def _change_of(change: TimelineChange, before: Fact | None, fact: Fact) -> FactChange:
