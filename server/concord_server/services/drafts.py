@@ -30,6 +30,10 @@ class Lineage:
     parents: tuple[Fact, ...] = ()
 
 
+UNRELATED = Lineage()
+"""The lineage of a fact that begins a line of its own."""
+
+
 def draft_fact(
     command: ReconcileCommand,
     fact_id: UUID,

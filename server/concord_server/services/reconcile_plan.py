@@ -31,7 +31,7 @@ from concord_server.domain.timeline import AssertionState
 from concord_server.domain.values import slot_key, text_value_key, value_key
 from concord_server.ports.clock import Ids
 from concord_server.ports.ledger import LockedPartition, WriteSession
-from concord_server.services.drafts import Lineage
+from concord_server.services.drafts import UNRELATED, Lineage
 from concord_server.services.matching import Match, exact_match
 from concord_server.services.timeline_writer import text_digest
 
@@ -64,7 +64,7 @@ class Plan:
     basis: DecisionBasis
     rationale: str
     claim: Claim | None = None
-    lineage: Lineage = Lineage()
+    lineage: Lineage = UNRELATED
     matched: Fact | None = None
     adopted: Fact | None = None
     warnings: tuple[str, ...] = ()
@@ -275,7 +275,7 @@ class Planner:
             rationale="a known fact of the same wording gains the claim",
             matched=twin,
             adopted=gained,
-            lineage=Lineage(),
+            lineage=UNRELATED,
         )
 
     async def _same_wording(self) -> list[Fact]:
@@ -317,7 +317,7 @@ def _action(placing: Placing) -> ReconcileAction:
 
 def _lineage(timeline: Timeline, placing: Placing, met: Fact | None) -> Lineage:
     if not placing.is_new or placing.outcome is Outcome.CREATED:
-        return Lineage()
+        return UNRELATED
     return Lineage(EvolutionType.CONTRADICTION, _parents(timeline, placing, met))
 
 

@@ -120,8 +120,8 @@ class TimelineWriter:
             return
         members = change.review.members
         if change.review.ends:
-            await session.conflicts.set_members(conflict_id, (), None, locked.recorded_time)
             await session.conflicts.resolve(conflict_id, kept=None, note=change.reason, now=locked.recorded_time)
+        if not members:
             return
         active = {s.fact_id for s in change.after.states if s.status is FactStatus.ACTIVE}
         incumbent = next((member for member in members if member in active), None)

@@ -1,0 +1,74 @@
+# The two commands that a newcomer needs are `make demo` and `make test`; `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.set-up
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
+        format bench bench-embedder bench-judge bench-reconcile clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+setup: $(STAMP) ## Install everything into .venv and export the default embedder
+
+$(STAMP): pyproject.toml clients/python/pyproject.toml requirements.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing the dependencies into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	    -e clients/python -e .
+	@echo "exporting the default embedder"
+	@$(BIN)/python -m concord_server.providers.embedders.export
+	@touch $@
+
+demo: setup ## Start the service, reconcile the sample data, show facts, conflicts and a briefing, stop
+	@$(BIN)/concord demo
+
+test: setup check unit integration cases ## Run everything that CI runs
+
+check: lint types layers protos-check ## Static checks
+
+lint: setup
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup
+	@$(BIN)/mypy
+
+layers: setup
+	@$(BIN)/lint-imports --config pyproject.toml
+
+protos: setup ## Generate the Python stubs from protos/
+	@$(BIN)/python scripts/generate_protos.py
+
+protos-check: setup
+	@$(BIN)/python scripts/check_protos.py
+
+unit: setup ## Tests of pure functions
+	@$(BIN)/python -m pytest tests/unit
+
+integration: setup ## Tests against the real Postgres, the real embedder and real servers
+	@$(BIN)/python -m pytest tests/integration tests/contract tests/e2e
+
+cases: setup ## Play the shared cases against a live server, where their folder is there
+	@$(BIN)/python scripts/play_cases.py
+
+format: setup ## Format the code
+	@$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+bench: bench-embedder bench-reconcile ## Measure
+
+bench-embedder: setup
+	@$(BIN)/python -m bench.embedder
+
+bench-judge: setup ## Measure the judge on sentence pairs
+	@$(BIN)/python -m bench.judge
+
+bench-reconcile: setup ## Measure Reconcile beside the raw embedder
+	@$(BIN)/python -m bench.reconcile
+
+clean: ## Remove what setup and runs have made
+	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
