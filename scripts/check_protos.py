@@ -3,9 +3,9 @@
 
     python scripts/check_protos.py [--against TAG]
 
-Breaking changes are looked for against ``--against``, by default the newest tag that the current commit descends
-from; without any tag, as before the first release, that step is skipped and says so. Every step runs, and the exit
-status is 1 when one of them fails.
+Breaking changes are looked for against ``--against``, by default the newest tag that the current commit
+descends from; without any tag, as before the first release, that step is skipped and says so. Every step runs, and
+the exit status is 1 when one of them fails.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     python scripts/generate_protos.py --check    fail when what is checked in is stale
 
 Messages, gRPC stubs and the types of both (``.pyi``, synchronous and asyncio). Needs grpcio-tools and
-mypy-protobuf at the versions that pyproject.toml pins: another version writes other code, which ``--check`` calls
-stale.
+mypy-protobuf at the versions that pyproject.toml pins: another version writes other code, which ``--check`` would
+call stale.
 """
 
 from __future__ import annotations

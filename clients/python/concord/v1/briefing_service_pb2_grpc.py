@@ -97,8 +97,7 @@ class BriefingServiceServicer:
     """
 
     def GetEntityBriefing(self, request, context):
-        """Gathers what is known about an entity: facts, observations, open conflicts, and a readable page. An unknown entity has an
-        empty briefing.
+        """Gathers what is known about an entity, with a readable page. An unknown entity has an empty briefing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

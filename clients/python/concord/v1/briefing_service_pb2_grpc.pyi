@@ -34,9 +34,7 @@ class BriefingServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> BriefingServiceAsyncStub: ...
     GetEntityBriefing: _grpc.UnaryUnaryMultiCallable[_briefing_service_pb2.GetEntityBriefingRequest, _briefing_service_pb2.GetEntityBriefingResponse]
-    """Gathers what is known about an entity: facts, observations, open conflicts, and a readable page. An unknown entity has an
-    empty briefing.
-    """
+    """Gathers what is known about an entity, with a readable page. An unknown entity has an empty briefing."""
     GetFact: _grpc.UnaryUnaryMultiCallable[_briefing_service_pb2.GetFactRequest, _briefing_service_pb2.GetFactResponse]
     """Reads a fact with its sources and evidence."""
     BatchGetFacts: _grpc.UnaryUnaryMultiCallable[_briefing_service_pb2.BatchGetFactsRequest, _briefing_service_pb2.BatchGetFactsResponse]
@@ -64,9 +62,7 @@ class BriefingServiceAsyncStub(BriefingServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     GetEntityBriefing: _aio.UnaryUnaryMultiCallable[_briefing_service_pb2.GetEntityBriefingRequest, _briefing_service_pb2.GetEntityBriefingResponse]  # type: ignore[assignment]
-    """Gathers what is known about an entity: facts, observations, open conflicts, and a readable page. An unknown entity has an
-    empty briefing.
-    """
+    """Gathers what is known about an entity, with a readable page. An unknown entity has an empty briefing."""
     GetFact: _aio.UnaryUnaryMultiCallable[_briefing_service_pb2.GetFactRequest, _briefing_service_pb2.GetFactResponse]  # type: ignore[assignment]
     """Reads a fact with its sources and evidence."""
     BatchGetFacts: _aio.UnaryUnaryMultiCallable[_briefing_service_pb2.BatchGetFactsRequest, _briefing_service_pb2.BatchGetFactsResponse]  # type: ignore[assignment]
@@ -97,9 +93,7 @@ class BriefingServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _briefing_service_pb2.GetEntityBriefingRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_briefing_service_pb2.GetEntityBriefingResponse, _abc.Awaitable[_briefing_service_pb2.GetEntityBriefingResponse]]:
-        """Gathers what is known about an entity: facts, observations, open conflicts, and a readable page. An unknown entity has an
-        empty briefing.
-        """
+        """Gathers what is known about an entity, with a readable page. An unknown entity has an empty briefing."""
 
     @_abc_1.abstractmethod
     def GetFact(
