@@ -16,6 +16,13 @@ class EmbedderUnavailableError(Exception):
     """The embedder cannot answer now; facts are stored without a vector and queued."""
 
 
+class EmbedderOverloadedError(Exception):
+    """The embedder works, but has more to do than it can in reasonable time; the caller should try again later.
+
+    No reason to store a fact without a vector: that would only add to the work.
+    """
+
+
 class Embedder(Protocol):
     """Turns texts into unit-length vectors."""
 
@@ -32,4 +39,6 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderUnavailableError: no answer can be had now.
+            EmbedderOverloadedError: too many texts are waiting.
+            ValueError: a text holds a lone surrogate.
         """
