@@ -1,0 +1,1 @@
+"""From what the use cases answer to the messages of the contract."""
