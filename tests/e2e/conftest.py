@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.service import RunningService, running_service
+
+
+@pytest.fixture(scope="session")
+def two_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """One service of two serving processes, shared by the tests that bring a project of their own."""
+    data_dir: Path = tmp_path_factory.mktemp("two-processes")
+    with running_service(data_dir, "--processes", "2") as service:
+        yield service
