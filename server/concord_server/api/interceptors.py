@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
@@ -29,36 +28,6 @@ Raw = bytes | AsyncIterator[bytes]
 _log = structlog.get_logger(__name__)
 
 
-class InFlight:
-    """Counts the calls that run, to the last byte of their answer."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
-
-    @property
-    def count(self) -> int:
-        """How many calls run now."""
-        return self._count
-
-    def watch(self, context: Context) -> None:
-        """Counts a call until it is done."""
-        self._count += 1
-        self._idle.clear()
-        context.add_done_callback(self._done)  # type: ignore[arg-type] # the stub wants a class of its own
-
-    def _done(self, ctx: Context) -> None:
-        del ctx
-        self._count -= 1
-        if self._count == 0:
-            self._idle.set()
-
-    async def idle(self) -> None:
-        """Waits until no call runs."""
-        await self._idle.wait()
-
-
 class EdgeInterceptor(grpc.aio.ServerInterceptor):
     """Surrounds the calls of Concord's services, whatever their kind; health and reflection pass by.
 
@@ -68,7 +37,6 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
-        self.in_flight = InFlight()
 
     async def intercept_service(
         self,
@@ -92,7 +60,6 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
         async def single(raw: Raw, context: Context) -> Message:
             async with _Call(method, context) as call:
-                self.in_flight.watch(context)
                 await call.authenticate(self._authenticator)
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)
@@ -111,7 +78,6 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
         async def streaming(raw: Raw, context: Context) -> None:
             async with _Call(method, context) as call:
-                self.in_flight.watch(context)
                 await call.authenticate(self._authenticator)
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)

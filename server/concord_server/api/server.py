@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import grpc
-import structlog
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from concord_server.api.authentication import Authenticator, OpenAuthenticator
+from concord_server.api.health import HealthServicer
 from concord_server.api.interceptors import EdgeInterceptor
 from concord_server.api.servicers import SERVICE_NAMES, add_services
 from concord_server.api.usecases import UseCases
@@ -24,8 +23,6 @@ MAX_MESSAGE_BYTES = 64 << 20
 
 DEFAULT_GRACE = 30.0
 """Seconds that calls may still take once the server is told to stop."""
-
-_log = structlog.get_logger(__name__)
 
 
 class ListenError(Exception):
@@ -55,22 +52,20 @@ class GrpcServer:
 
     Args:
         use_cases: what the services call.
-        authenticator: tells who calls; by default every caller is taken at its word.
         options: how the server runs.
+        authenticator: tells who calls; by default every caller is taken at its word.
     """
 
     def __init__(
         self,
         use_cases: UseCases,
-        *,
-        authenticator: Authenticator | None = None,
         options: ServerOptions | None = None,
+        authenticator: Authenticator | None = None,
     ) -> None:
         options = options or ServerOptions()
-        self._edge = EdgeInterceptor(authenticator or OpenAuthenticator())
-        self._health = health.aio.HealthServicer()
+        self._health = HealthServicer(SERVICE_NAMES)
         self._server = grpc.aio.server(
-            interceptors=[self._edge],
+            interceptors=[EdgeInterceptor(authenticator or OpenAuthenticator())],
             options=_channel_arguments(options),
             maximum_concurrent_rpcs=options.max_concurrent_calls,
         )
@@ -91,7 +86,6 @@ class GrpcServer:
         host, separator, port = listen.rpartition(":")
         if not (separator and host and port.isdecimal()):
             raise ListenError(f"{listen!r} is not HOST:PORT")
-        await self.set_ready(False)
         try:
             bound = self._server.add_insecure_port(listen)
         except RuntimeError:
@@ -99,26 +93,17 @@ class GrpcServer:
         await self._server.start()
         return f"{host}:{bound}"
 
-    async def set_ready(self, ready: bool) -> None:
+    def set_ready(self, ready: bool) -> None:
         """Says through health whether calls can be served; once stopping, it stays NOT_SERVING."""
-        state = health_pb2.HealthCheckResponse.SERVING if ready else health_pb2.HealthCheckResponse.NOT_SERVING
-        for name in ("", *SERVICE_NAMES):
-            await self._health.set(name, state)
+        self._health.set_serving(ready)
 
     async def stop(self, grace: float = DEFAULT_GRACE) -> None:
         """Ends: health flips, new calls are refused, running ones finish or are cancelled after ``grace`` seconds.
 
-        Whoever merely watches health or explores the services does not hold it up.
+        Whoever merely watches health does not hold it up. May be called again.
         """
-        await self._health.enter_graceful_shutdown()
-        ending = asyncio.create_task(self._server.stop(grace))
-        try:
-            async with asyncio.timeout(grace):
-                await self._edge.in_flight.idle()
-        except TimeoutError:
-            _log.warning("calls cancelled at shutdown", calls=self._edge.in_flight.count, grace_s=grace)
-        await self._server.stop(None)
-        await ending
+        self._health.end()
+        await self._server.stop(grace)
 
 
 def _channel_arguments(options: ServerOptions) -> Sequence[tuple[str, int]]:
