@@ -166,6 +166,14 @@ class _Placer:
                 AssertionState.ADMITTED,
                 "the same value holds",
             )
+        ended = next((s for s in self.segments if s.end == self.statement.time and self._equal(s)), None)
+        if ended is not None and self.holding is None:
+            return self._attach(
+                Outcome.REINFORCED,
+                self.owners[id(ended)],
+                AssertionState.ADMITTED,
+                "the same value goes on where it had ended",
+            )
         following = self._next_segment()
         if following is None or not self._equal(following) or self._forbidden():
             return None
