@@ -27,16 +27,14 @@ def confidence(
 
     Args:
         credibilities: one value in [0, 1] per distinct source.
-        newest_source_time: time of the newest source, ``None`` without sources (no recency then).
+        newest_source_time: time of the newest source, ``None`` without sources (``days`` is 0 then).
         corroboration: the caller's corroboration score, in [0, 1].
         now: the time at which the confidence is asked for.
     """
     count = len(credibilities)
     mean = sum(credibilities) / count if count else DEFAULT_CREDIBILITY
-    recency = 0.0
-    if newest_source_time is not None and count:
-        days = max((now - newest_source_time) / timedelta(days=1), 0.0)
-        recency = max(0.0, 0.1 - 0.01 * days)
+    days = 0.0 if newest_source_time is None else max((now - newest_source_time) / timedelta(days=1), 0.0)
+    recency = max(0.0, 0.1 - 0.01 * days)
     score = 0.5 + min(count / 10, 0.3) + 0.2 * mean + recency + 0.1 * corroboration
     return min(max(score, 0.0), 1.0)
 

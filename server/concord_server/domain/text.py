@@ -8,35 +8,34 @@ import unicodedata
 MAX_TEXT_LENGTH = 8192
 """Longest statement, in characters."""
 
-_TRAILING_MARKS = ".!。．｡！"
-_NUMBER_THEN_UNIT = re.compile(r"^(?P<number>[+-]?\d[\d.,]*)(?P<unit>[^\W\d_].*)$")
-_NUMBER = re.compile(r"^[^\w+-]*[+-]?\d[\d.,]*$")
+_TRAILING_MARKS = ".!…‼。．｡！﹒﹗۔।॥։՜።။។"
+"""Full stops and exclamation marks of every script in common use."""
+
+_AMOUNT = r"(?:\d[\d.,]*[¼-¾⅐-⅞]?|[¼-¾⅐-⅞])(?:[eE][+-]?\d+)?"
+_NUMBER = re.compile(rf"[\W_]*{_AMOUNT}(?:[-–/]{_AMOUNT})?")
+"""An amount, a range or a fraction, with any signs and brackets before it; not a date or a time of day."""
+
+_NUMBER_WITH_UNIT = re.compile(rf"{_NUMBER.pattern}[^\W\d_].*")
 
 
 def text_key(text: str) -> str:
     """Returns the key under which equal wordings meet.
 
-    Unicode NFC; case folded, except for the token right after a number (5 mW is not 5 MW); white space
-    collapsed and trimmed; trailing full stops and exclamation marks dropped (a question mark stays).
+    Unicode NFC; case folded, except for a unit: the token right after a number, or attached to it (5 mW is not
+    5 MW, nor 5mW 5MW); white space collapsed and trimmed; trailing full stops and exclamation marks dropped (a
+    question mark stays).
 
     Args:
         text: the statement as given.
     """
-    normalised = unicodedata.normalize("NFC", text)
-    tokens = normalised.split()
     folded: list[str] = []
     after_number = False
-    for token in tokens:
-        attached = _NUMBER_THEN_UNIT.match(token)
-        if after_number or attached:
-            folded.append(token)
-        else:
-            folded.append(token.casefold())
-        after_number = bool(_NUMBER.match(token))
-    key = " ".join(folded)
-    while key and (key[-1] in _TRAILING_MARKS or key[-1].isspace()):
-        key = key[:-1]
-    return unicodedata.normalize("NFC", key)
+    for token in unicodedata.normalize("NFC", text).split():
+        is_number = _NUMBER.fullmatch(token) is not None
+        kept = after_number or is_number or _NUMBER_WITH_UNIT.fullmatch(token)
+        folded.append(token if kept else token.casefold())
+        after_number = is_number
+    return unicodedata.normalize("NFC", " ".join(folded).rstrip(_TRAILING_MARKS + " "))
 
 
 def text_problem(text: str, *, max_length: int = MAX_TEXT_LENGTH) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 import unicodedata
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -18,9 +17,6 @@ MAX_EXACT_INTEGER = 2**53
 
 MAX_DEPTH = 32
 """Deepest nesting of a claim's value."""
-
-_WORD_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_NOT_A_WORD = re.compile(r"[^\w]+", re.UNICODE)
 
 
 def canonical(value: Json) -> Json:
@@ -60,7 +56,7 @@ def value_problem(value: Json, depth: int = 0) -> str | None:
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             return "must be a finite number; send it as text"
         if abs(value) > MAX_EXACT_INTEGER:
             return "must not be beyond 2^53; send it as text"
@@ -91,14 +87,21 @@ def carry_forward(previous: Json, patch: Json) -> Json:
 
 def normalise_predicate(predicate: str) -> str:
     """Returns the predicate in lower snake case (``Favorite Color``, ``favoriteColor`` → ``favorite_color``)."""
-    text = unicodedata.normalize("NFC", predicate).strip()
-    spaced = _WORD_BOUNDARY.sub("_", text)
-    return _NOT_A_WORD.sub("_", spaced.casefold()).strip("_")
+    spaced: list[str] = []
+    previous = ""
+    for character in unicodedata.normalize("NFC", predicate):
+        if character.isupper() and (previous.islower() or previous.isdigit()):
+            spaced.append("_")
+        spaced.append(character if _in_word(character) else "_")
+        previous = character
+    folded = unicodedata.normalize("NFC", "".join(spaced).casefold())
+    return "_".join(word for word in folded.split("_") if word)
 
 
 def normalise_subject(subject: str) -> str:
     """Returns the form under which claim subjects are compared: NFC, white space collapsed, case folded."""
-    return " ".join(unicodedata.normalize("NFC", subject).split()).casefold()
+    folded = " ".join(unicodedata.normalize("NFC", subject).split()).casefold()
+    return unicodedata.normalize("NFC", folded)
 
 
 def slot_key(subject: str, predicate: str, qualifiers: Mapping[str, Json], *, discriminator: str = "") -> str:
@@ -118,6 +121,11 @@ def slot_key(subject: str, predicate: str, qualifiers: Mapping[str, Json], *, di
         discriminator,
     ]
     return _digest(_dump(parts))
+
+
+def _in_word(character: str) -> bool:
+    """Whether it is part of a word: a letter, a digit, or a mark, which is how many scripts write vowels."""
+    return character.isalnum() or unicodedata.category(character).startswith("M")
 
 
 def _dump(value: Json) -> str:
