@@ -54,7 +54,7 @@ SUBJECTS: dict[str, Callable[[random.Random], str]] = {
     "country": lambda rng: rng.choice(words.COUNTRIES),
     "city": lambda rng: rng.choice(words.CITIES),
     "title": lambda rng: "",
-    "obligation": lambda rng: rng.choice("Visitors Employees Students Drivers Members Tenants Nurses Suppliers Players Volunteers Reviewers Passengers Interns Patients".split()),
+    "obligation": lambda rng: rng.choice(["Visitors", "Employees", "Students", "Drivers", "Members", "Tenants", "Nurses", "Suppliers", "Players", "Volunteers", "Reviewers", "Passengers", "Interns", "Patients"]),
     "none": lambda rng: "",
 }  # fmt: skip
 
@@ -68,7 +68,11 @@ def _subject(kind: str, rng: random.Random) -> tuple[str, ...]:
 
 
 def _text(template: str, subject: str, value: str, rng: random.Random) -> str:
-    inner = subject[0].lower() + subject[1:] if subject.startswith("The ") and not template.startswith("{s}") else subject
+    inner = (
+        subject[0].lower() + subject[1:]
+        if subject.startswith("The ") and not template.startswith("{s}")
+        else subject
+    )
     text = template.format(s=inner, v=value, w=value)
     text = text.replace(" a a", " an a").replace(" a e", " an e").replace(" a i", " an i").replace(" a o", " an o")
     text = text[0].upper() + text[1:]
@@ -97,7 +101,9 @@ def _value(kind: str, rng: random.Random) -> tuple[Callable[[random.Random], Val
     if kind in ("tool",):
         return _tool(rng)
     if kind in ("person", "team", "service"):
-        return (lambda r: (SUBJECTS[kind](r).replace("The ", "the "),)), (SUBJECTS[kind](rng).replace("The ", "the "),)
+        return (lambda r: (SUBJECTS[kind](r).replace("The ", "the "),)), (
+            SUBJECTS[kind](rng).replace("The ", "the "),
+        )
     draw = VALUES[kind]
     return draw, draw(rng)
 
@@ -106,7 +112,19 @@ def _surface(value: Value, rng: random.Random) -> str:
     return value[0] if rng.random() < 0.6 else rng.choice(value)
 
 
-_KINDS = ("duplicate", "value", "subject", "both", "denial", "denials", "other", "other_subject_other_value", "detail", "detail_value", "detail_subject")
+_KINDS = (
+    "duplicate",
+    "value",
+    "subject",
+    "both",
+    "denial",
+    "denials",
+    "other",
+    "other_subject_other_value",
+    "detail",
+    "detail_value",
+    "detail_subject",
+)
 _WEIGHTS = (24, 26, 15, 4, 9, 3, 8, 1, 6, 2, 2)
 
 
@@ -138,15 +156,31 @@ def _frame_pair(frame: Frame, rng: random.Random) -> Pair | None:
     if kind in ("subject", "both", "other_subject_other_value", "detail_subject") and frame.subject == "none":
         return None
     if kind == "subject":
-        return Pair(known, say(two, _other_subject(frame.subject, subject, rng), value), "N", "N", "1", "generated-subject")
+        return Pair(
+            known, say(two, _other_subject(frame.subject, subject, rng), value), "N", "N", "1", "generated-subject"
+        )
     if kind == "both":
-        return Pair(known, say(two, _other_subject(frame.subject, subject, rng), _another(draw, value, rng)), "N", "N", "1", "generated-subject")
+        return Pair(
+            known,
+            say(two, _other_subject(frame.subject, subject, rng), _another(draw, value, rng)),
+            "N",
+            "N",
+            "1",
+            "generated-subject",
+        )
     if kind == "denial" and frame.denials:
         return Pair(known, say(rng.choice(frame.denials), subject, value), "C", "C", "0", "generated-negation")
     if kind == "denials" and frame.denials:
         denial = rng.choice(frame.denials)
         if rng.random() < 0.5 and frame.subject != "none":
-            return Pair(say(denial, subject, value), say(denial, _other_subject(frame.subject, subject, rng), value), "N", "N", "1", "generated-subject")
+            return Pair(
+                say(denial, subject, value),
+                say(denial, _other_subject(frame.subject, subject, rng), value),
+                "N",
+                "N",
+                "1",
+                "generated-subject",
+            )
         return Pair(say(denial, subject, value), say(denial, subject, value), "E", "E", "0", "generated-duplicate")
     if kind == "other" and frame.others:
         return Pair(known, say(rng.choice(frame.others), subject, value), "N", "N", "0", "generated-verb")
@@ -160,7 +194,12 @@ def _other_subject(kind: str, not_this: tuple[str, ...], rng: random.Random) -> 
 
 
 def _detail_pair(
-    frame: Frame, kind: str, content: tuple[tuple[str, ...], Value, Callable[[random.Random], Value]], one: str, two: str, rng: random.Random
+    frame: Frame,
+    kind: str,
+    content: tuple[tuple[str, ...], Value, Callable[[random.Random], Value]],
+    one: str,
+    two: str,
+    rng: random.Random,
 ) -> Pair:
     subject, value, draw = content
     detail = rng.choice(frame.details)
@@ -170,9 +209,13 @@ def _detail_pair(
     if kind == "detail_value":
         other = _another(draw, value, rng)
         label = "C" if _excludes(frame, frame.value, value, other) else "N"
-        return Pair(f"{long} {detail}", _text(short, subject[0], other[0], rng), label, label, "0", "generated-value")
+        return Pair(
+            f"{long} {detail}", _text(short, subject[0], other[0], rng), label, label, "0", "generated-value"
+        )
     other_subject = _other_subject(frame.subject, subject, rng)
-    return Pair(f"{long} {detail}", _text(short, other_subject[0], value[0], rng), "N", "N", "1", "generated-subject")
+    return Pair(
+        f"{long} {detail}", _text(short, other_subject[0], value[0], rng), "N", "N", "1", "generated-subject"
+    )
 
 
 def _change_pair(rng: random.Random) -> Pair:
@@ -193,7 +236,9 @@ def _role_pair(rng: random.Random) -> Pair:
     kind, wordings, symmetric = rng.choice(ROLES)
     first, second = (SUBJECTS[kind](rng).replace("The ", "the ") for _ in range(2))
     if first == second:
-        second = SUBJECTS[kind](random.Random(rng.random())).replace("The ", "the ") + (" II" if kind == "company" else "")
+        second = SUBJECTS[kind](random.Random(rng.random())).replace("The ", "the ") + (
+            " II" if kind == "company" else ""
+        )
     one, two = rng.choice(wordings), rng.choice(wordings)
 
     def say(template: str, a: str, b: str) -> str:

@@ -23,7 +23,9 @@ class PairModel(nn.Module):
         self.out = nn.Linear(hidden, len(OUTPUTS))
         self.dropout = nn.Dropout(0.1)
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor
+    ) -> torch.Tensor:
         """Returns logits of shape (pairs, 7); inputs have shape (pairs, tokens)."""
         states = self.encoder(
             input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids

@@ -101,7 +101,9 @@ def build(data: Path, wordnet: Path, seed: int, generated: int) -> tuple[list[Pa
         rng.shuffle(pairs)
         chosen += pairs[:most]
         if name in ("snli", "cad_nli", "mnli_dev", "newprotocols_base", "med", "semiauto_wiki", "wikisplit"):
-            sentences += [text for pair in pairs[:4500] for text in (pair.known, pair.statement) if 15 < len(text) < 100]
+            sentences += [
+                text for pair in pairs[:4500] for text in (pair.known, pair.statement) if 15 < len(text) < 100
+            ]
     unique = sorted(set(sentences))
     rng.shuffle(unique)
     chosen += list(transformed(unique[:26_000], wordnet, seed + 1))

@@ -96,7 +96,9 @@ def direction_loss(logits: torch.Tensor, labels: list[str]) -> torch.Tensor:
 def loss_of(logits: torch.Tensor, pairs: list[Pair]) -> torch.Tensor:
     """Returns the mean weighted loss of a batch."""
     weight = torch.tensor([WEIGHTS.get(pair.kind, 1.0) for pair in pairs])
-    loss = direction_loss(logits[:, :3], [p.forward for p in pairs]) + direction_loss(logits[:, 3:6], [p.backward for p in pairs])
+    loss = direction_loss(logits[:, :3], [p.forward for p in pairs]) + direction_loss(
+        logits[:, 3:6], [p.backward for p in pairs]
+    )
     known = torch.tensor([pair.distinct != "x" for pair in pairs], dtype=torch.float32)
     target = torch.tensor([pair.distinct == "1" for pair in pairs], dtype=torch.float32)
     subject = torch.nn.functional.binary_cross_entropy_with_logits(logits[:, 6], target, reduction="none") * known
@@ -127,7 +129,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--rate", type=float, default=1.2e-4)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     arguments = parser.parse_args()
     torch.manual_seed(arguments.seed)
@@ -168,14 +170,18 @@ def train(arguments: argparse.Namespace) -> None:
         optimiser.step()
         step, mean = step + 1, 0.98 * mean + 0.02 * loss.item()
         if step % 100 == 0:
-            print(f"{elapsed:6.0f} s  step {step}  pairs {step * arguments.batch}  loss {mean:.3f}", flush=True)  # noqa: T201
+            print(f"{elapsed:6.0f} s  step {step}  pairs {step * arguments.batch}  loss {mean:.3f}", flush=True)
         if elapsed - saved > 600:
             saved = elapsed
             torch.save(model.state_dict(), arguments.out / "checkpoint.pt")
     torch.save(model.state_dict(), arguments.out / "model.pt")
-    report = {"pairs_seen": step * arguments.batch, "minutes": arguments.minutes, "held_out": evaluate(model, tokenizer, held)}
+    report = {
+        "pairs_seen": step * arguments.batch,
+        "minutes": arguments.minutes,
+        "held_out": evaluate(model, tokenizer, held),
+    }
     (arguments.out / "report.json").write_text(json.dumps(report, indent=1), encoding="utf-8")
-    print(json.dumps(report, indent=1))  # noqa: T201
+    print(json.dumps(report, indent=1))
 
 
 if __name__ == "__main__":

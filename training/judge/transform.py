@@ -10,19 +10,17 @@ from pathlib import Path
 from training.judge.generate import Pair
 from training.judge.wordnet import antonyms, first_synonyms
 
-_CLAUSE = re.compile(r"^(?P<det>An?|The|Two|Three|Some) (?P<noun>[\w' -]+?) (?P<be>is|are) (?P<verb>\w+ing)\b(?P<rest>.*?)\.?$")
+_CLAUSE = re.compile(
+    r"^(?P<det>An?|The|Two|Three|Some) (?P<noun>[\w' -]+?) (?P<be>is|are) (?P<verb>\w+ing)\b(?P<rest>.*?)\.?$"
+)
 _OBJECT = re.compile(r"^(?P<object>(?:an?|the|some) (?:\w+ )?\w+)(?P<tail>(?: (?:in|on|at|with|near|by) .*)?)$")
 _PARTICIPLES = dict(
     entry.split(":")
-    for entry in """playing:played riding:ridden eating:eaten holding:held cutting:cut slicing:sliced chopping:chopped
-    peeling:peeled throwing:thrown kicking:kicked catching:caught chasing:chased washing:washed cleaning:cleaned
-    painting:painted reading:read carrying:carried pulling:pulled pushing:pushed driving:driven cooking:cooked frying:fried
-    mixing:mixed pouring:poured drinking:drunk writing:written opening:opened climbing:climbed brushing:brushed
-    petting:petted feeding:fed watching:watched hitting:hit lifting:lifted wearing:worn building:built making:made
-    repairing:repaired using:used selling:sold folding:folded dragging:dragged grating:grated stirring:stirred
-    strumming:strummed inspecting:inspected examining:examined drawing:drawn shooting:shot""".split()
+    for entry in ["playing:played", "riding:ridden", "eating:eaten", "holding:held", "cutting:cut", "slicing:sliced", "chopping:chopped", "peeling:peeled", "throwing:thrown", "kicking:kicked", "catching:caught", "chasing:chased", "washing:washed", "cleaning:cleaned", "painting:painted", "reading:read", "carrying:carried", "pulling:pulled", "pushing:pushed", "driving:driven", "cooking:cooked", "frying:fried", "mixing:mixed", "pouring:poured", "drinking:drunk", "writing:written", "opening:opened", "climbing:climbed", "brushing:brushed", "petting:petted", "feeding:fed", "watching:watched", "hitting:hit", "lifting:lifted", "wearing:worn", "building:built", "making:made", "repairing:repaired", "using:used", "selling:sold", "folding:folded", "dragging:dragged", "grating:grated", "stirring:stirred", "strumming:strummed", "inspecting:inspected", "examining:examined", "drawing:drawn", "shooting:shot"]
 )
-_BE_OR_HELP = re.compile(r"\b(is|are|was|were|has|have|had|can|could|will|would|should|must|may|might|do|does|did)\b(?! not|n't)")
+_BE_OR_HELP = re.compile(
+    r"\b(is|are|was|were|has|have|had|can|could|will|would|should|must|may|might|do|does|did)\b(?! not|n't)"
+)
 _NEGATIVE = re.compile(r"\b(not|no|never|nobody|none|nothing|few)\b|n't|\?|, (and|but|which|who)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+")
 
@@ -40,7 +38,11 @@ def clause_pairs(sentence: str, rng: random.Random) -> Iterator[Pair]:
         same.append(f"{'The' if det != 'The' else 'A'} {noun} {be} {verb}{rest}")
         if det == "The" and noun[0] in "aeiou":
             same.pop()
-    denied = [f"{det} {noun} {be} not {verb}{rest}", f"There {be} no {noun} {verb}{rest}", f"No {noun} {be} {verb}{rest}"]
+    denied = [
+        f"{det} {noun} {be} not {verb}{rest}",
+        f"There {be} no {noun} {verb}{rest}",
+        f"No {noun} {be} {verb}{rest}",
+    ]
     parts = _OBJECT.match(rest.strip())
     if parts is not None and verb in _PARTICIPLES:
         thing, tail = parts["object"], parts["tail"]
@@ -53,7 +55,11 @@ def clause_pairs(sentence: str, rng: random.Random) -> Iterator[Pair]:
     yield Pair(rng.choice(same), rng.choice(denied), "C", "C", "0", "transformed-negation")
     if rng.random() < 0.3:
         one, two = rng.sample(denied, 2)
-        yield Pair(one, two, "x", "x", "0", "transformed-negation") if "not" in one + two else Pair(one, two, "E", "E", "0", "transformed-duplicate")
+        yield (
+            Pair(one, two, "x", "x", "0", "transformed-negation")
+            if "not" in one + two
+            else Pair(one, two, "E", "E", "0", "transformed-duplicate")
+        )
 
 
 def negation_pairs(sentence: str, rng: random.Random) -> Iterator[Pair]:
@@ -63,7 +69,12 @@ def negation_pairs(sentence: str, rng: random.Random) -> Iterator[Pair]:
         return
     end = found.end()
     plain = f"{sentence[:end]} not{sentence[end:]}"
-    short = f"{sentence[:end]}n't{sentence[end:]}" if found[1] in ("is", "are", "was", "were", "has", "have", "had", "could", "would", "should", "does", "do", "did") else plain
+    short = (
+        f"{sentence[:end]}n't{sentence[end:]}"
+        if found[1]
+        in ("is", "are", "was", "were", "has", "have", "had", "could", "would", "should", "does", "do", "did")
+        else plain
+    )
     yield Pair(sentence, rng.choice((plain, short)), "C", "C", "0", "transformed-negation")
     if short != plain and rng.random() < 0.3:
         yield Pair(plain, short, "E", "E", "0", "transformed-duplicate")
@@ -93,8 +104,14 @@ class Lexicon:
         """Returns the sentence against itself with one word turned into a synonym."""
         return self._swap(sentence, self._synonyms, rng, ("E", "transformed-synonym"))
 
-    def _swap(self, sentence: str, table: dict[str, list[str]], rng: random.Random, label: tuple[str, str]) -> Pair | None:
-        skip = {"man", "woman", "men", "women", "back", "in", "out", "up", "down", "right", "there", "here"} if label[0] == "E" else {"back", "there", "here", "in", "on", "being", "like", "all"}
+    def _swap(
+        self, sentence: str, table: dict[str, list[str]], rng: random.Random, label: tuple[str, str]
+    ) -> Pair | None:
+        skip = (
+            {"man", "woman", "men", "women", "back", "in", "out", "up", "down", "right", "there", "here"}
+            if label[0] == "E"
+            else {"back", "there", "here", "in", "on", "being", "like", "all"}
+        )
         spots = [m for m in _WORD.finditer(sentence) if m[0] in table and m[0] not in skip and m.start() > 0]
         if not spots:
             return None

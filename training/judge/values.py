@@ -10,10 +10,9 @@ from training.judge import vocabulary as words
 Value = tuple[str, ...]
 """Surfaces of one value; the first is the plain one."""
 
-ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen""".split()
-TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
-ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
+ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
 
 
 def number_words(number: int) -> str:
@@ -39,10 +38,21 @@ def _date(rng: random.Random) -> Value:
     month, day = rng.choice(words.MONTHS), rng.randint(1, 28)
     number = words.MONTHS.index(month) + 1
     ordinal = f"{day}{_suffix(day)}"
-    plain = (f"{month} {day}", f"{month} {ordinal}", f"{day} {month}", f"{month[:3]} {day}", f"the {ordinal} of {month}")
+    plain = (
+        f"{month} {day}",
+        f"{month} {ordinal}",
+        f"{day} {month}",
+        f"{month[:3]} {day}",
+        f"the {ordinal} of {month}",
+    )
     if rng.random() < 0.35:
         year = rng.randint(1998, 2029)
-        return (f"{month} {day}, {year}", f"{day} {month} {year}", f"{year}-{number:02}-{day:02}", f"{month} {ordinal}, {year}")
+        return (
+            f"{month} {day}, {year}",
+            f"{day} {month} {year}",
+            f"{year}-{number:02}-{day:02}",
+            f"{month} {ordinal}, {year}",
+        )
     return plain
 
 
@@ -61,7 +71,12 @@ def _money(rng: random.Random, numbers: tuple[int, ...]) -> Value:
     surfaces = [f"{sign}{amount:,}", f"{amount:,} {name}", f"{sign}{amount}"]
     if amount >= 1_000_000 and amount % 100_000 == 0:
         millions = f"{amount / 1e6:g}"
-        surfaces = [f"{sign}{millions} million", f"{millions} million {name}", f"{sign}{millions}M", f"{sign}{amount:,}"]
+        surfaces = [
+            f"{sign}{millions} million",
+            f"{millions} million {name}",
+            f"{sign}{millions}M",
+            f"{sign}{amount:,}",
+        ]
     elif amount >= 1000 and amount % 1000 == 0:
         surfaces.append(f"{sign}{amount // 1000}k")
     return tuple(surfaces)
@@ -73,12 +88,22 @@ _LENGTHS = (
 )  # fmt: skip
 _EQUAL_LENGTHS = (("{k} km", "{m} metres"), ("{k} kilometres", "{m} m"), ("{k} metres", "{c} cm"))
 _WEIGHTS = (("kilograms", "kg", "kilos"), ("tonnes", "tons"), ("pounds", "lb"), ("grams", "g"))
-_DURATIONS = (("seconds", "s", "sec"), ("minutes", "min"), ("hours", "h"), ("days",), ("weeks",), ("months",), ("years",))
+_DURATIONS = (
+    ("seconds", "s", "sec"),
+    ("minutes", "min"),
+    ("hours", "h"),
+    ("days",),
+    ("weeks",),
+    ("months",),
+    ("years",),
+)
 _MEMORY = (("GB", "gigabytes"), ("MB", "megabytes"), ("TB", "terabytes"))
 
 
 def _measure(rng: random.Random, units: tuple[tuple[str, ...], ...]) -> Value:
-    number = rng.choice((2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 25, 30, 40, 45, 50, 60, 75, 80, 90, 100, 120, 150, 200, 250))
+    number = rng.choice(
+        (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 25, 30, 40, 45, 50, 60, 75, 80, 90, 100, 120, 150, 200, 250)
+    )
     names = rng.choice(units)
     surfaces = [f"{number} {name}" for name in names]
     if number < 100:
@@ -97,7 +122,9 @@ def _length(rng: random.Random) -> Value:
 def _duration(rng: random.Random) -> Value:
     if rng.random() < 0.2:
         number = rng.randint(2, 9)
-        small, large, factor = rng.choice((("seconds", "minutes", 60), ("minutes", "hours", 60), ("hours", "days", 24), ("days", "weeks", 7)))
+        small, large, factor = rng.choice(
+            (("seconds", "minutes", 60), ("minutes", "hours", 60), ("hours", "days", 24), ("days", "weeks", 7))
+        )
         return (f"{number} {large}", f"{number * factor} {small}")
     return _measure(rng, _DURATIONS)
 
@@ -108,7 +135,9 @@ def _version(rng: random.Random) -> Value:
 
 
 def _tech_version(rng: random.Random) -> Value:
-    tech = rng.choice(("Java", "Python", "Node", "PostgreSQL", "Redis", "OpenSSL", "Django", "React", "Ubuntu", "glibc", "Ruby"))
+    tech = rng.choice(
+        ("Java", "Python", "Node", "PostgreSQL", "Redis", "OpenSSL", "Django", "React", "Ubuntu", "glibc", "Ruby")
+    )
     number = rng.choice((str(rng.randint(2, 24)), f"{rng.randint(1, 20)}.{rng.randint(0, 20)}"))
     return (f"{tech} {number}", f"{tech} {number}", f"{tech} version {number}")
 

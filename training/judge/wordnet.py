@@ -1,7 +1,6 @@
 """Reads antonyms and synonyms from the WordNet 3.0 database files (Debian package ``wordnet-base``).
 
-Run ``python -m training.judge.wordnet --out server/concord_server/domain/discrepancies/data/antonyms.txt`` to
-build the antonym table that the service ships.
+Run ``python -m training.judge.wordnet`` to build the tables that the service ships.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from concord_server.domain.discrepancies.words import stem
 
 DEFAULT_DIRECTORY = Path("/usr/share/wordnet")
 POS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
@@ -22,6 +23,7 @@ class Synset:
 
     words: tuple[str, ...]
     antonyms: tuple[tuple[int, int, str, int], ...]
+    broader: tuple[int, ...] = ()
 
 
 def read_synsets(directory: Path, pos: str) -> dict[int, Synset]:
@@ -34,12 +36,14 @@ def read_synsets(directory: Path, pos: str) -> dict[int, Synset]:
         count = int(fields[3], 16)
         words = tuple(fields[4 + 2 * i].split("(")[0].replace("_", " ") for i in range(count))
         pointers = 4 + 2 * count
-        antonyms = []
+        antonyms, broader = [], []
         for i in range(int(fields[pointers])):
             symbol, offset, kind, ends = fields[pointers + 1 + 4 * i : pointers + 5 + 4 * i]
             if symbol == "!" and ends != "0000":
                 antonyms.append((int(ends[:2], 16) - 1, int(offset), kind, int(ends[2:], 16) - 1))
-        synsets[int(fields[0])] = Synset(words, tuple(antonyms))
+            elif symbol in ("@", "@i", "&") and kind in (POS[pos], "s"):
+                broader.append(int(offset))
+        synsets[int(fields[0])] = Synset(words, tuple(antonyms), tuple(broader))
     return synsets
 
 
@@ -67,7 +71,9 @@ def first_synonyms(directory: Path = DEFAULT_DIRECTORY, most_senses: int = 3) ->
             if senses > most_senses or "_" in fields[0]:
                 continue
             first = synsets[int(fields[-senses])]
-            found[pos][fields[0]] |= {word for word in first.words if word.lower() != fields[0] and " " not in word}
+            found[pos][fields[0]] |= {
+                word for word in first.words if word.lower() != fields[0] and " " not in word
+            }
     return {pos: {word: names for word, names in table.items() if names} for pos, table in found.items()}
 
 
@@ -82,13 +88,48 @@ def write_antonyms(out: Path, directory: Path = DEFAULT_DIRECTORY) -> int:
     return len(pairs)
 
 
+def write_relatives(out: Path, directory: Path = DEFAULT_DIRECTORY, senses: int = 2) -> int:
+    """Writes stem → stems of synonyms and directly broader words in the most frequent senses; returns how many.
+
+    Words that occur in WordNet's tagged texts, the common words of English, and synonyms of rarer words.
+    """
+    found: dict[str, set[str]] = defaultdict(set)
+    for pos in POS:
+        synsets = read_synsets(directory, pos)
+        for line in (directory / f"index.{pos}").read_text(encoding="utf-8").splitlines():
+            fields = line.split()
+            if line.startswith("  ") or not fields[0].isalpha() or len(fields[0]) < 3:
+                continue
+            count = int(fields[2])
+            tagged = int(fields[-count - 1]) > 0
+            if not tagged and count > 3:
+                continue
+            for offset in fields[-count:][:senses]:
+                synset = synsets[int(offset)]
+                if fields[0] not in synset.words:
+                    continue  # a proper name: WordNet writes it with a capital
+                names = set(synset.words)
+                for broader in synset.broader if tagged else ():
+                    names |= set(synsets[broader].words)
+                found[fields[0]] |= {
+                    name for name in names if name.isalpha() and name.islower() and name != fields[0]
+                }
+    stems: dict[str, set[str]] = defaultdict(set)
+    for word, names in found.items():
+        stems[stem(word)] |= {stem(name) for name in names} - {stem(word)}
+    lines = [f"{word}\t{' '.join(sorted(names))}\n" for word, names in sorted(stems.items()) if names]
+    out.write_text("".join(lines), encoding="utf-8")
+    return len(lines)
+
+
 def main() -> None:
     """Builds the antonym table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wordnet", type=Path, default=DEFAULT_DIRECTORY)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, default=Path("server/concord_server/domain/discrepancies/data"))
     arguments = parser.parse_args()
-    print(f"{write_antonyms(arguments.out, arguments.wordnet)} pairs of antonyms")  # noqa: T201
+    print(f"{write_antonyms(arguments.out / 'antonyms.txt', arguments.wordnet)} pairs of antonyms")
+    print(f"{write_relatives(arguments.out / 'relatives.txt', arguments.wordnet)} words with relatives")
 
 
 if __name__ == "__main__":
