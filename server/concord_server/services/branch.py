@@ -1,0 +1,285 @@
+"""Branch: adds a fact that a caller derives from known ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from concord_server.domain.commands import ReconcileCommand, Violations, validate_reconcile
+from concord_server.domain.enums import (
+    Cardinality,
+    DecisionBasis,
+    EvolutionType,
+    FactStatus,
+    FactType,
+    ReconcileAction,
+)
+from concord_server.domain.errors import (
+    FactNotFoundError,
+    PartitionMismatchError,
+    SlotOccupiedError,
+)
+from concord_server.domain.model import Fact, Partition, Thresholds
+from concord_server.domain.placement import Outcome, Placing, Statement, place
+from concord_server.domain.settlement import Timeline
+from concord_server.domain.text import text_key
+from concord_server.domain.values import slot_key, text_value_key, value_key
+from concord_server.ports.clock import Clock, Ids
+from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
+from concord_server.services import idempotency as repeats
+from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.drafts import Lineage
+from concord_server.services.reconcile_plan import Plan
+from concord_server.services.statement_writer import StatementWriter
+from concord_server.services.timeline_writer import TimelineWriter
+
+REPLACING = frozenset({EvolutionType.CORRECTION, EvolutionType.CONTRADICTION})
+"""Evolution types that supersede the parent; the others leave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCommand:
+    """A fact to be derived.
+
+    Attributes:
+        statement: the new fact's fields; its partition is the parents' wherever it is left open.
+        type_given: whether the caller named a fact type.
+    """
+
+    parent_ids: tuple[UUID, ...]
+    evolution_type: EvolutionType
+    statement: ReconcileCommand
+    type_given: bool = False
+
+
+class Branch:
+    """Adds a fact below its parents; corrections and contradictions supersede the parent by event time."""
+
+    def __init__(self, ledger: Ledger, embedder: Embedder, clock: Clock, ids: Ids) -> None:
+        self._ledger = ledger
+        self._embedder = embedder
+        self._clock = clock
+        self._ids = ids
+        self._writer = TimelineWriter(ids)
+
+    async def execute(
+        self, context: CallContext, command: BranchCommand, idempotency: Idempotency[Fact] | None = None
+    ) -> Fact | Replay:
+        """Returns the new fact.
+
+        Raises:
+            InvalidFieldsError: the command is malformed, or names another partition than the parents'.
+            FactNotFoundError: a parent does not exist.
+            SlotOccupiedError: the claim's slot holds another fact, and the type does not replace it.
+        """
+        now = self._clock.now()
+        _validate(command, now)
+        known = await repeats.find(self._ledger, context.project, idempotency)
+        if known is not None:
+            return known
+        vector = await self._embed(command.statement.text)
+        async with self._ledger.write(context.project) as session:
+            known = await repeats.claim(session, idempotency, now)
+            if known is not None:
+                return known
+            partition = await self._partition(session, command)
+            locked = await session.partitions.lock(partition, now)
+            parents = await _parents(session, command.parent_ids)
+            statement = _within(command.statement, partition)
+            derived = _Derivation(session, locked, command, statement, parents, context, self._ids, now)
+            plan = await derived.plan()
+            writer = StatementWriter(self._writer, self._ids, session, locked, context, statement)
+            written = await writer.write(plan, vector, now)
+            mentioned = [written.fact.fact_id, *command.parent_ids]
+            await repeats.complete(session, idempotency, written.fact, mentioned)
+            return written.fact
+
+    async def _embed(self, text: str) -> Vector | None:
+        try:
+            [vector] = await self._embedder.embed([text])
+        except EmbedderUnavailableError:
+            return None
+        return vector
+
+    async def _partition(self, session: WriteSession, command: BranchCommand) -> Partition:
+        partitions: list[Partition] = []
+        for parent_id in command.parent_ids:
+            found = await session.partitions.of_fact(parent_id)
+            if found is None:
+                raise FactNotFoundError(str(parent_id))
+            partitions.append(found[1])
+        partition = partitions[0]
+        if any(other != partition for other in partitions):
+            raise PartitionMismatchError.of("parent_ids", "must be facts of one partition")
+        _check_partition(command, partition)
+        return partition
+
+
+class _Derivation:
+    """One branch being planned under its partition's lock."""
+
+    def __init__(
+        self,
+        session: WriteSession,
+        locked: LockedPartition,
+        command: BranchCommand,
+        statement: ReconcileCommand,
+        parents: Sequence[Fact],
+        context: CallContext,
+        ids: Ids,
+        now: datetime,
+    ) -> None:
+        self._session = session
+        self._locked = locked
+        self._type = command.evolution_type
+        self._command = statement
+        self._parents = tuple(parents)
+        self._parent_ids = command.parent_ids
+        self._trust = min(statement.trust, context.trust_cap)
+        self._ids = ids
+        self._now = now
+
+    async def plan(self) -> Plan:
+        """Returns where the new fact goes."""
+        if self._command.claim is not None:
+            return await self._with_claim()
+        statement = self._statement(text_value_key(text_key(self._command.text)))
+        if self._type in REPLACING:
+            timeline = await self._session.slots.timeline(self._parents[0].slot_id)
+        else:
+            timeline = Timeline(statement.new_fact_id)
+        return self._placed(timeline, statement)
+
+    async def _with_claim(self) -> Plan:
+        given = self._command.claim
+        assert given is not None
+        claim = given.normalised()
+        cardinality = await self._session.slots.register_predicate(
+            claim.predicate, claim.cardinality, self._locked.recorded_time
+        )
+        claim = replace(claim, cardinality=cardinality)
+        key = value_key(claim.value)
+        name = slot_key(
+            claim.subject,
+            claim.predicate,
+            claim.qualifiers,
+            discriminator=self._discriminator(cardinality, key),
+        )
+        slot_id = await self._session.slots.find(self._locked.partition_id, name)
+        if slot_id is None:
+            slot_id = self._ids.new()
+            await self._session.slots.create(
+                self._locked.partition_id,
+                name,
+                slot_id,
+                subject=claim.subject,
+                predicate=claim.predicate,
+                qualifiers=claim.qualifiers,
+            )
+            timeline = Timeline(slot_id)
+        else:
+            timeline = await self._session.slots.timeline(slot_id)
+        active = timeline.active()
+        replaces = self._type in REPLACING and active is not None and active.fact_id in self._parent_ids
+        if active is not None and not replaces:
+            raise SlotOccupiedError(
+                f"fact {active.fact_id} holds in the slot of the claim; correct or contradict it instead"
+            )
+        statement = replace(self._statement(key), value=claim.value)
+        return replace(self._placed(timeline, statement), claim=claim)
+
+    def _discriminator(self, cardinality: Cardinality, key: str) -> str:
+        if self._command.type is FactType.EVENT:
+            start = self._command.valid_from or self._command.observe_time or self._now
+            return f"{key}@{start.isoformat()}"
+        return key if cardinality is Cardinality.MULTI else ""
+
+    def _placed(self, timeline: Timeline, statement: Statement) -> Plan:
+        placing = place(timeline, statement, self._now)
+        if not placing.is_new:
+            raise SlotOccupiedError(f"fact {placing.fact_id} says the same already")
+        return Plan(
+            timeline,
+            statement,
+            placing,
+            _action(placing),
+            DecisionBasis.SLOT,
+            placing.reason,
+            lineage=Lineage(self._type, self._parents),
+            matched=self._parents[0],
+        )
+
+    def _statement(self, key: str) -> Statement:
+        command = self._command
+        return Statement(
+            assertion_id=self._ids.new(),
+            new_fact_id=self._ids.new(),
+            time=command.valid_from or command.observe_time or self._now,
+            value_key=key,
+            correct=self._type is EvolutionType.CORRECTION,
+            trust=self._trust,
+            end=command.valid_to,
+            ends=command.valid_to is not None,
+        )
+
+
+def _validate(command: BranchCommand, now: datetime) -> None:
+    found = Violations()
+    count = len(command.parent_ids)
+    if count == 0:
+        found.add("parent_ids", "must name at least one fact")
+    elif len(set(command.parent_ids)) != count:
+        found.add("parent_ids", "must not name a fact twice")
+    elif count > 1 and command.evolution_type is not EvolutionType.MERGE:
+        found.add("parent_ids", "may name several facts only for EVOLUTION_TYPE_MERGE")
+    if command.evolution_type is EvolutionType.ORIGINAL:
+        found.add("evolution_type", "must not be EVOLUTION_TYPE_ORIGINAL: a branch has parents")
+    validate_reconcile(command.statement, Thresholds(), now, found)
+    found.raise_if_any()
+
+
+def _check_partition(command: BranchCommand, partition: Partition) -> None:
+    """Checks that whatever the caller says of the partition is the parents'.
+
+    Raises:
+        PartitionMismatchError: something is not.
+    """
+    statement = command.statement
+    pairs: list[tuple[str, object, object]] = [
+        ("domain", statement.domain, partition.domain),
+        ("access_scope", statement.access_scope, partition.access_scope),
+        ("owner", statement.partition.owner, partition.owner),
+    ]
+    if command.type_given:
+        pairs.append(("type", statement.type, partition.type))
+    for name, given, inherited in pairs:
+        if given and given != inherited:
+            raise PartitionMismatchError.of(name, "must be that of the parents; leave it out to inherit it")
+
+
+def _within(statement: ReconcileCommand, partition: Partition) -> ReconcileCommand:
+    return replace(
+        statement,
+        domain=partition.domain,
+        access_scope=partition.access_scope,
+        type=partition.type,
+        owner=partition.owner,
+    )
+
+
+async def _parents(session: WriteSession, parent_ids: Sequence[UUID]) -> list[Fact]:
+    facts = await session.facts.get_many(parent_ids)
+    found = {fact.fact_id for fact in facts if fact.status is not FactStatus.DELETED}
+    for parent_id in parent_ids:
+        if parent_id not in found:
+            raise FactNotFoundError(str(parent_id))
+    return facts
+
+
+def _action(placing: Placing) -> ReconcileAction:
+    if placing.outcome is Outcome.CONFLICTED:
+        return ReconcileAction.CONFLICTED
+    return ReconcileAction.BRANCHED
