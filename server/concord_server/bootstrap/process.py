@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,13 +14,17 @@ from concord_server.api.server import GrpcServer
 from concord_server.bootstrap.deferred import DeferredEmbedder, DeferredLedger
 from concord_server.bootstrap.wiring import (
     connect_ledger,
-    default_embedder_identity,
+    find_embedder,
     load_embedder,
     load_judge,
     server_options,
     use_cases,
 )
 from concord_server.config import Settings
+from concord_server.providers.embedders.model_files import ExportedModel
+
+PING_SECONDS = 5.0
+"""How often health asks the database."""
 
 _log = structlog.get_logger(__name__)
 
@@ -29,6 +34,7 @@ async def serve(
     database_url: Callable[[], Awaitable[str]],
     *,
     announce: Callable[[str], None],
+    on_ready: Callable[[], None] | None = None,
     reuse_port: bool = False,
     until: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
@@ -39,52 +45,71 @@ async def serve(
     Args:
         database_url: brings the database up, migrated, and returns its URL.
         announce: called with the bound ``HOST:PORT``.
+        on_ready: called once calls can be served.
 
     Raises:
         Exception: whatever kept a part from starting, after what had started was stopped.
     """
-    ledger, embedder = DeferredLedger(), DeferredEmbedder(*default_embedder_identity(settings))
-    judge = await asyncio.to_thread(load_judge, settings)
-    server = GrpcServer(use_cases(ledger, embedder, judge), server_options(settings, reuse_port=reuse_port))
-    stop = _stop_event()
+    model = find_embedder(settings)
+    ledger, embedder = DeferredLedger(), DeferredEmbedder(model.manifest.name, model.manifest.dimension)
+    judge = await asyncio.to_thread(load_judge)
+    server = GrpcServer(use_cases(ledger, embedder, judge), server_options(reuse_port=reuse_port))
+    stop = stop_event()
     async with AsyncExitStack() as parts:
         address = await server.start(settings.listen)
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
-        starting = asyncio.create_task(_start_parts(settings, database_url, ledger, embedder, parts))
-        waits = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
+        starting = asyncio.create_task(_start_parts(settings, database_url, model, ledger, embedder, parts))
+        ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
         try:
-            await asyncio.wait([starting, *waits], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([starting, *ended], return_when=asyncio.FIRST_COMPLETED)
             if starting.done():
-                starting.result()
+                ping = starting.result()
                 server.set_ready(True)
                 _log.info("serving", address=address)
-                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                if on_ready is not None:
+                    on_ready()
+                watching = asyncio.create_task(_follow_database(server, ping))
+                parts.callback(watching.cancel)
+                await asyncio.wait([watching, *ended], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            starting.cancel()
-            for wait in waits:
-                wait.cancel()
-            server.set_ready(False)
+            for task in (starting, *ended):
+                task.cancel()
             _log.info("shutting down", grace_seconds=settings.grace_seconds)
             await server.stop(settings.grace_seconds)
+
+
+async def _follow_database(server: GrpcServer, ping: Callable[[], Awaitable[bool]]) -> None:
+    """Lets health say whether the database answers."""
+    serving = True
+    while True:
+        await asyncio.sleep(PING_SECONDS)
+        answers = await ping()
+        if answers is not serving:
+            _log.log(logging.INFO if answers else logging.ERROR, "database", answers=answers)
+            server.set_ready(answers)
+            serving = answers
 
 
 async def _start_parts(
     settings: Settings,
     database_url: Callable[[], Awaitable[str]],
+    model: ExportedModel,
     ledger: DeferredLedger,
     embedder: DeferredEmbedder,
     parts: AsyncExitStack,
-) -> None:
-    loaded = await load_embedder(settings)
+) -> Callable[[], Awaitable[bool]]:
+    """Starts what calls need; returns what tells whether the database answers."""
+    loaded = await load_embedder(settings, model)
     parts.push_async_callback(loaded.close)
-    connected, close = await connect_ledger(settings, await database_url(), loaded)
-    parts.push_async_callback(close)
+    connected = await connect_ledger(settings, await database_url(), loaded)
+    parts.push_async_callback(connected.close)
     embedder.connect(loaded)
     ledger.connect(connected)
+    return connected.ping
 
 
-def _stop_event() -> asyncio.Event:
+def stop_event() -> asyncio.Event:
     """Returns an event that SIGTERM and SIGINT set."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -21,6 +21,7 @@ from concord_server.services.reconcile_plan import Plan, Planner
 from concord_server.services.results import ReconcileResult
 from concord_server.services.statement_writer import StatementWriter
 from concord_server.services.timeline_writer import TimelineWriter, text_digest
+from concord_server.services.turns import Turns
 
 MAX_ATTEMPTS = 50
 """How often a plan is made anew when others keep changing what it rests on; each loss is another's progress."""
@@ -71,6 +72,7 @@ class Reconcile:
         self._clock = clock
         self._ids = ids
         self._writer = TimelineWriter(ids)
+        self._turns = Turns()
         self._thresholds = thresholds
 
     async def execute(
@@ -135,7 +137,10 @@ class Reconcile:
         elif vector is None:
             vector, warnings = await self._embed(command.text)
         try:
-            async with self._ledger.write(context.project) as session:
+            async with (
+                self._turns.take(context.project, command.partition),
+                self._ledger.write(context.project) as session,
+            ):
                 known = await repeats.claim(session, idempotency, now)
                 if known is not None:
                     return known

@@ -115,7 +115,9 @@ class UpdateFact:
         changed = _changed(fact, update)
         timeline = _with_fact(before, changed)
         if update.mask & {"valid_from", "valid_to"}:
-            timeline = replace(timeline, assertions=self._rebounded(before, changed, context.trust_cap))
+            ends = "valid_to" in update.mask
+            assertions = self._rebounded(before, changed, context.trust_cap, ends=ends)
+            timeline = replace(timeline, assertions=assertions)
         after = settle(timeline, now, self._ids.new)
         _check_room(before, after, changed, context.trust_cap)
         written = await self._writer.write(
@@ -134,8 +136,8 @@ class UpdateFact:
         )
         return written.facts[fact_id]
 
-    def _rebounded(self, before: Timeline, fact: Fact, trust: Trust) -> tuple[Assertion, ...]:
-        """Returns the assertions such that the fact holds exactly from ``valid_from`` until ``valid_to``.
+    def _rebounded(self, before: Timeline, fact: Fact, trust: Trust, *, ends: bool) -> tuple[Assertion, ...]:
+        """Returns the assertions such that the fact holds from ``valid_from``, and until ``valid_to`` if ``ends``.
 
         Its statements outside of the new bounds are overruled; one amendment opens the interval where no
         statement does, another closes (or reopens) it after the last statement.
@@ -143,18 +145,20 @@ class UpdateFact:
         own = [a for a in before.assertions if a.fact_id == fact.fact_id and a.state in _IN_PLAY]
         if not own:
             return before.assertions
-        within = [
-            a for a in own if a.time >= fact.valid_from and (fact.valid_to is None or a.time < fact.valid_to)
-        ]
+        end = fact.valid_to if ends else None
+        within = [a for a in own if a.time >= fact.valid_from and (end is None or a.time < end)]
         outside = {a.assertion_id for a in own} - {a.assertion_id for a in within}
         kept = tuple(
             replace(a, state=AssertionState.OVERRULED) if a.assertion_id in outside else a
             for a in before.assertions
         )
-        last = max((a.time for a in within), default=fact.valid_from)
-        amendments = [self._amendment(fact, last, own[0].state, trust, ends=True)]
-        if last != fact.valid_from and all(a.time != fact.valid_from for a in within):
-            amendments.insert(0, self._amendment(fact, fact.valid_from, own[0].state, trust, ends=False))
+        state = own[0].state
+        amendments = []
+        if all(a.time != fact.valid_from for a in within):
+            amendments.append(self._amendment(fact, fact.valid_from, state, trust, ends=False))
+        if ends:
+            last = max((a.time for a in within), default=fact.valid_from)
+            amendments.append(self._amendment(fact, last, state, trust, ends=True))
         return (*kept, *amendments)
 
     def _amendment(

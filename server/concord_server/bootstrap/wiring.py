@@ -1,0 +1,103 @@
+"""Puts the parts of one process together."""
+
+from __future__ import annotations
+
+import asyncio
+
+from concord_server.api.server import ServerOptions
+from concord_server.api.usecases import UseCases
+from concord_server.config import Settings
+from concord_server.ports.embedder import Embedder
+from concord_server.ports.judge import Judge
+from concord_server.ports.ledger import Ledger
+from concord_server.providers.embedders.model_files import ExportedModel, find_model
+from concord_server.providers.embedders.onnx import OnnxEmbedder, OnnxModel, OnnxOptions
+from concord_server.providers.judges.local import LocalJudge
+from concord_server.providers.system import SystemClock, TimeOrderedIds
+from concord_server.services.batch import BatchReconcile
+from concord_server.services.conflicts import GetConflict, ListConflicts
+from concord_server.services.decisions import GetDecision
+from concord_server.services.facts import GetFact, ListFacts
+from concord_server.services.matching import Matcher
+from concord_server.services.reconcile import Reconcile
+from concord_server.services.resolve_conflict import ResolveConflict
+from concord_server.services.statuses import UpdateFactStatus
+from concord_server.storage.check import check_database
+from concord_server.storage.engine import EngineOptions, create_engine
+from concord_server.storage.migrate import migrate
+from concord_server.storage.sessions import PostgresLedger
+
+
+def find_embedder(settings: Settings) -> ExportedModel:
+    """Returns the exported model that the settings name.
+
+    Raises:
+        ModelNotFoundError: it was not exported; the message names the command that does it.
+    """
+    return find_model(settings.embedder_model, settings.models_dir)
+
+
+async def load_embedder(settings: Settings, model: ExportedModel) -> OnnxEmbedder:
+    """Returns the embedder, loaded off the event loop.
+
+    Raises:
+        ModelLoadError: the exported model cannot be used.
+    """
+    options = OnnxOptions(threads=settings.embedder_threads)
+    loaded = await asyncio.to_thread(OnnxModel, model, options)
+    return OnnxEmbedder(loaded, options.limits)
+
+
+def load_judge() -> LocalJudge:
+    """Returns the local judge, ready to use."""
+    return LocalJudge.load()
+
+
+def migrate_database(database_url: str, dimension: int) -> str:
+    """Brings the schema up to date and returns its revision.
+
+    Raises:
+        DatabaseNotReadyError: the database cannot be used as it is; the message says what to do.
+        UnavailableError: it cannot be reached.
+    """
+    return migrate(database_url, embedding_dimension=dimension)
+
+
+async def connect_ledger(settings: Settings, database_url: str, embedder: Embedder) -> PostgresLedger:
+    """Returns the ledger on a checked database; close it in the end.
+
+    Raises:
+        DatabaseNotReadyError: the database cannot be used as it is; the message says what to do.
+        UnavailableError: it cannot be reached.
+    """
+    engine = create_engine(database_url, EngineOptions(pool_size=settings.pool_size))
+    try:
+        await check_database(engine, embedder_name=embedder.name, embedding_dimension=embedder.dimension)
+    except BaseException:
+        await engine.dispose()
+        raise
+    return PostgresLedger(engine)
+
+
+def server_options(*, reuse_port: bool) -> ServerOptions:
+    """Returns how the gRPC server runs."""
+    return ServerOptions(reuse_port=reuse_port)
+
+
+def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge) -> UseCases:
+    """Returns the use cases over these parts."""
+    clock, ids = SystemClock(), TimeOrderedIds()
+    matcher = Matcher(ledger, embedder, judge, fallback=judge)
+    reconcile = Reconcile(ledger, matcher, embedder, clock, ids)
+    return UseCases(
+        clock=clock,
+        reconcile=reconcile,
+        batch_reconcile=BatchReconcile(reconcile, embedder),
+        get_decision=GetDecision(ledger),
+        list_conflicts=ListConflicts(ledger),
+        get_conflict=GetConflict(ledger),
+        resolve_conflict=ResolveConflict(ledger, clock, ids),
+        get_fact=GetFact(ledger),
+        list_facts=ListFacts(ledger),
+        update_fact_status=UpdateFactStatus(ledger, clock, ids),
+    )
