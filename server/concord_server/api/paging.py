@@ -69,7 +69,8 @@ def _decode(token: str) -> tuple[Cursor, str]:
     if len(token) > _MAX_LENGTH:
         raise ValueError("longer than any token")
     padded = token.encode("ascii") + b"=" * (-len(token) % 4)
-    version, value, last_id, digest = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    if version != _VERSION or not isinstance(value, str) or not isinstance(digest, str):
+    version, *parts = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    if version != _VERSION or not all(isinstance(part, str) for part in parts):
         raise ValueError("unknown form")
+    value, last_id, digest = parts
     return Cursor(value, UUID(hex=last_id)), digest
