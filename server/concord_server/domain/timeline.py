@@ -28,7 +28,7 @@ class AssertionKind(StrEnum):
     CORRECT = "CORRECT"
     """Declares what was said before an error; wins over others of the same instant."""
     AMEND = "AMEND"
-    """A caller's decision about the bounds of a fact."""
+    """A caller's decision about the bounds of a fact; supports nothing by itself."""
 
 
 class AssertionState(StrEnum):
@@ -55,7 +55,8 @@ class Assertion:
         fact_id: the fact it supports.
         time: since when the value holds.
         end: until when, where the statement says so (``ends`` is true then).
-        ends: whether ``end`` counts; an AMEND with ``end=None`` reopens an interval.
+        ends: whether ``end`` counts; an AMEND with ``end=None`` reopens an interval. An AMEND follows the last
+            statement of its fact before the end that it sets, wherever the fold puts that.
         value_key: digest of the value that it states, for a PATCH of the value as stated.
         value: the value or patch; ``None`` with ``value_key`` alone on lines without claims.
     """
@@ -73,9 +74,22 @@ class Assertion:
     source_id: UUID | None = None
 
     @property
-    def order(self) -> tuple[datetime, bool, UUID]:
+    def order(self) -> tuple[datetime, int, UUID]:
         """Position in the fold; a correction comes after other statements of its instant."""
-        return (self.time, self.kind is AssertionKind.CORRECT, self.assertion_id)
+        return (self.time, _RANK_IN_INSTANT.get(self.kind, 0), self.assertion_id)
+
+    @property
+    def authority(self) -> Trust:
+        """Trust that counts for where an interval ends: what a caller decided outranks what was stated."""
+        return max(Trust) if self.kind is AssertionKind.AMEND else self.trust
+
+    @property
+    def stated_end(self) -> datetime | None:
+        """Until when the value holds by this statement, ``None`` where it does not say."""
+        return self.end if self.ends else None
+
+
+_RANK_IN_INSTANT = {AssertionKind.CORRECT: 1, AssertionKind.AMEND: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +115,19 @@ class Segment:
         return max(assertion.trust for assertion in self.assertions)
 
     @property
+    def statements(self) -> tuple[Assertion, ...]:
+        """Its assertions without amendments, in order; never empty."""
+        return tuple(a for a in self.assertions if a.kind is not AssertionKind.AMEND)
+
+    @property
     def newest_time(self) -> datetime:
-        """Time of its newest assertion."""
-        return self.assertions[-1].time
+        """Time of its newest statement."""
+        return self.statements[-1].time
 
     @property
     def last_reinforce_time(self) -> datetime:
-        """Time of the newest assertion whose trust reaches that of all before it: lower trust moves no clock."""
-        highest, newest = self.assertions[0].trust, self.assertions[0].time
-        for assertion in self.assertions[1:]:
-            if assertion.trust >= highest:
-                highest, newest = assertion.trust, assertion.time
-        return newest
+        """Time of the newest statement whose trust reaches that of all before it."""
+        return last_reinforce_time(self.statements)
 
     def holds_at(self, moment: datetime) -> bool:
         """Whether the value holds at ``moment``."""
@@ -121,25 +136,39 @@ class Segment:
 
 @dataclass(slots=True)
 class _Open:
-    """A segment under construction."""
+    """A segment under construction; ``authority`` is the highest of its assertions."""
 
     value_key: str
     value: Json
     start: datetime
     end: datetime | None
+    authority: Trust
     assertions: list[Assertion]
 
-    def close(self, at: datetime) -> Segment | None:
-        """Returns the finished segment ended by a successor at ``at``; ``None`` when it never held."""
-        if at <= self.start:
-            return None
-        by_successor = self.end is None or at <= self.end
-        end = at if by_successor else self.end
-        return Segment(self.value_key, self.value, self.start, end, tuple(self.assertions), by_successor)
+    def holds_at(self, moment: datetime) -> bool:
+        """Whether the value holds at ``moment``, which is not before its newest assertion."""
+        return self.end is None or moment < self.end
 
-    def finish(self) -> Segment:
-        """Returns the finished segment that nothing succeeds."""
-        return Segment(self.value_key, self.value, self.start, self.end, tuple(self.assertions))
+    def supports(self, fact_id: UUID) -> bool:
+        """Whether one of its assertions is of the fact."""
+        return any(assertion.fact_id == fact_id for assertion in self.assertions)
+
+    def extend(self, assertion: Assertion) -> None:
+        """Adds an assertion of its value; lower trust does not end what higher trust said."""
+        authority = assertion.authority
+        goes_on = assertion.time == self.end
+        if goes_on or authority > self.authority or (assertion.ends and authority == self.authority):
+            self.end = assertion.stated_end
+        self.authority = max(authority, self.authority)
+        self.assertions.append(assertion)
+
+    def close(self, at: datetime | None) -> Segment | None:
+        """Returns the finished segment, ended by a successor at ``at`` if any; ``None`` when it never held."""
+        by_successor = at is not None and (self.end is None or at <= self.end)
+        end = at if by_successor else self.end
+        if end is not None and end <= self.start:
+            return None
+        return Segment(self.value_key, self.value, self.start, end, tuple(self.assertions), by_successor)
 
 
 def fold(assertions: Iterable[Assertion]) -> tuple[Segment, ...]:
@@ -148,24 +177,53 @@ def fold(assertions: Iterable[Assertion]) -> tuple[Segment, ...]:
     Segments never overlap and never invert; one that would never hold (another value at the same instant) is
     absent. Neighbouring statements of one value are one segment, unless a stated end lies between them.
     """
-    segments: list[Segment] = []
+    closed: list[Segment | None] = []
     current: _Open | None = None
-    for assertion in sorted(admitted(assertions), key=lambda a: a.order):
-        key, value = _effective(assertion, current, segments)
-        continues = current is not None and key == current.value_key
-        if current is not None and continues and (current.end is None or assertion.time <= current.end):
-            current.assertions.append(assertion)
-            if assertion.ends or assertion.time == current.end:
-                current.end = assertion.end
+    for assertion in _in_order(assertions):
+        if assertion.kind is AssertionKind.AMEND:
+            if current is not None and current.supports(assertion.fact_id):
+                current.extend(assertion)
+            continue
+        holds = current is not None and current.holds_at(assertion.time)
+        key, value = effective(assertion, current.value if current is not None and holds else None)
+        if current is not None and key == current.value_key and (holds or assertion.time == current.end):
+            current.extend(assertion)
             continue
         if current is not None:
-            closed = current.close(assertion.time)
-            if closed is not None:
-                segments.append(closed)
-        current = _Open(key, value, assertion.time, assertion.end if assertion.ends else None, [assertion])
+            closed.append(current.close(assertion.time))
+        current = _Open(key, value, assertion.time, assertion.stated_end, assertion.authority, [assertion])
     if current is not None:
-        segments.append(current.finish())
-    return tuple(_join(segments))
+        closed.append(current.close(None))
+    return tuple(_join([segment for segment in closed if segment is not None]))
+
+
+def effective(assertion: Assertion, previous: Json) -> tuple[str, Json]:
+    """Returns the value that holds after an assertion, with its digest.
+
+    A patch carries forward what it does not restate; everything else states its value as a whole.
+
+    Args:
+        previous: the value that holds at the assertion's time without it, ``None`` if none does.
+    """
+    if assertion.kind is not AssertionKind.PATCH or not isinstance(assertion.value, dict):
+        return assertion.value_key, assertion.value
+    value = carry_forward(previous, assertion.value)
+    return value_key(value), value
+
+
+def last_reinforce_time(statements: Sequence[Assertion]) -> datetime:
+    """Returns the time of the newest statement whose trust reaches that of all before it.
+
+    So lower trust moves no clock.
+
+    Args:
+        statements: in order; at least one.
+    """
+    highest, newest = statements[0].trust, statements[0].time
+    for statement in statements[1:]:
+        if statement.trust >= highest:
+            highest, newest = statement.trust, statement.time
+    return newest
 
 
 def admitted(assertions: Iterable[Assertion]) -> list[Assertion]:
@@ -178,16 +236,23 @@ def holding_at(segments: Sequence[Segment], moment: datetime) -> Segment | None:
     return next((segment for segment in segments if segment.holds_at(moment)), None)
 
 
-def _effective(assertion: Assertion, current: _Open | None, segments: Sequence[Segment]) -> tuple[str, Json]:
-    """Returns the value that holds after the assertion: a patch carries forward what it does not restate."""
-    if assertion.kind is not AssertionKind.PATCH or not isinstance(assertion.value, dict):
-        return assertion.value_key, assertion.value
-    if current is not None and current.start == assertion.time and segments:
-        previous: Json = segments[-1].value
-    else:
-        previous = current.value if current is not None else None
-    value = carry_forward(previous, assertion.value)
-    return value_key(value), value
+def _in_order(assertions: Iterable[Assertion]) -> list[Assertion]:
+    """Returns the assertions that take part, in order; amendments without a statement to follow are left out."""
+    taking_part = admitted(assertions)
+    times: dict[UUID, list[datetime]] = {}
+    for assertion in taking_part:
+        if assertion.kind is not AssertionKind.AMEND:
+            times.setdefault(assertion.fact_id, []).append(assertion.time)
+    placed = []
+    for assertion in taking_part:
+        time, rank, assertion_id = assertion.order
+        if assertion.kind is AssertionKind.AMEND:
+            own = [t for t in times.get(assertion.fact_id, ()) if assertion.end is None or t < assertion.end]
+            if not own:
+                continue
+            time = max(own)
+        placed.append(((time, rank, assertion_id), assertion))
+    return [assertion for _, assertion in sorted(placed, key=lambda pair: pair[0])]
 
 
 def _join(segments: list[Segment]) -> list[Segment]:
