@@ -205,6 +205,8 @@ class EmbeddedPostgres:
         (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
         self._socket = open_socket_directory(layout, account)
         self._server = self._launch(installation, layout, account)
+        self._server.on_death(self._report_death)
+        layout.prune_logs()
         _log.info(
             "embedded_postgres.started",
             pid=self._server.pid,
@@ -222,7 +224,7 @@ class EmbeddedPostgres:
             argv=_command_line(installation, layout, self._socket),
         )
         since = time.time() - 1  # file systems round
-        server = ServerProcess(launch, layout.startup_log, on_exit=self._exited, housekeeping=layout.prune_logs)
+        server = ServerProcess(launch, layout.startup_log, housekeeping=layout.prune_logs)
         try:
             self._await_ready(server, layout, since)
             _prepare_database(self._url(SUPERUSER, "postgres"), self.admin_url)
@@ -260,7 +262,7 @@ class EmbeddedPostgres:
             if self._lock is not None:
                 self._lock.release()
 
-    def _exited(self, status: int) -> None:
+    def _report_death(self, status: int) -> None:
         _log.error("embedded_postgres.died", directory=str(self.data_dir), status=status)
         if self._on_exit is not None:
             self._on_exit(status)

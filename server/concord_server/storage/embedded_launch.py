@@ -13,6 +13,7 @@ directories that are not the service's own are never changed.
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import signal
@@ -26,9 +27,11 @@ EXIT_NOT_PERMITTED = 125
 EXIT_UNREACHABLE = 126
 """The program's user cannot reach the program or its files."""
 
-# From linux/prctl.h and linux/capability.h.
+# From linux/prctl.h, linux/securebits.h and linux/capability.h.
 _PR_SET_PDEATHSIG = 1
 _PR_SET_KEEPCAPS = 8
+_PR_SET_SECUREBITS = 28
+_SECBIT_NO_SETUID_FIXUP = 1 << 2
 _PR_CAP_AMBIENT = 47
 _PR_CAP_AMBIENT_RAISE = 2
 _CAP_DAC_OVERRIDE = 1
@@ -81,35 +84,40 @@ def _prctl(option: int, *arguments: int) -> bool:
 
 
 def _become(user: int, group: int) -> None:
-    _prctl(_PR_SET_KEEPCAPS, 1)  # or nothing would be left to choose from in _take
+    """Changes the user, yet keeps root's capabilities at hand for ``_hold``."""
+    # The bit also lets access(2) count capabilities, by which PostgreSQL judges whether it can run.
+    if not _prctl(_PR_SET_SECUREBITS, _SECBIT_NO_SETUID_FIXUP):
+        _prctl(_PR_SET_KEEPCAPS, 1)
     os.setgroups([])
     os.setgid(group)
     os.setuid(user)
 
 
-def _take(capability: int) -> bool:
-    """Takes one capability, now and through exec; returns whether it could be had."""
+def _hold(capability: int | None) -> bool:
+    """Makes one capability, or none, effective now and after exec; returns whether it could be had."""
     if sys.platform != "linux":
-        return False
+        return capability is None
     libc = ctypes.CDLL(None)
     header, sets = _CapHeader(_CAP_VERSION_3, 0), (_CapSets * 2)()
     if libc.capget(ctypes.byref(header), sets) != 0:
-        return False
-    sets[0].effective = sets[0].inheritable = 1 << capability
+        return capability is None
+    sets[0].effective = sets[0].inheritable = 0 if capability is None else 1 << capability
     sets[1].effective = sets[1].inheritable = 0
-    return libc.capset(ctypes.byref(header), sets) == 0 and _prctl(
-        _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability
-    )
+    if libc.capset(ctypes.byref(header), sets) != 0:
+        return False
+    return capability is None or _prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, capability)
 
 
 def _execute(launch: Launch) -> None:
     """Becomes the program.
 
     Raises:
-        PermissionError: the program or one of its files is out of reach.
+        OSError: the program or one of its files is out of reach.
     """
     for path in launch.reach:
         os.close(os.open(path, os.O_RDONLY))
+    if not os.access(launch.argv[0], os.R_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), launch.argv[0])
     # Last, as the kernel forgets the signal when credentials change.
     _prctl(_PR_SET_PDEATHSIG, launch.death_signal)
     if os.getppid() != launch.parent:
@@ -133,16 +141,14 @@ def main() -> None:
             _become(*launch.account)
         except OSError as error:
             _fail(EXIT_NOT_PERMITTED, error)
-    refusal = PermissionError()
-    for capability in _WAYS_IN:
-        if capability is not None and not _take(capability):
+    refusal = OSError()
+    for capability in _WAYS_IN if launch.account else (None,):
+        if launch.account and not _hold(capability):
             continue
         try:
             _execute(launch)
-        except PermissionError as error:
-            refusal = error
         except OSError as error:
-            _fail(EXIT_UNREACHABLE, error)
+            refusal = error
     _fail(EXIT_UNREACHABLE, refusal)
 
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import psutil
@@ -51,20 +51,12 @@ class ServerProcess:
     a parent death signal when the launching *thread* ends, and a pool's threads end long before their process.
     """
 
-    def __init__(
-        self,
-        launch: Launch,
-        output: Path,
-        *,
-        on_exit: Callable[[int], None],
-        housekeeping: Callable[[], None],
-    ) -> None:
+    def __init__(self, launch: Launch, output: Path, *, housekeeping: Callable[[], None]) -> None:
         """Launches the postmaster.
 
         Args:
             launch: what to run.
             output: file that gets what the program prints before its own log begins.
-            on_exit: called in the watching thread with the exit status, unless ``stop`` was called.
             housekeeping: called in the watching thread every minute (on Linux).
 
         Raises:
@@ -72,10 +64,9 @@ class ServerProcess:
         """
         self._launch = launch
         self._output = output
-        self._on_exit = on_exit
         self._housekeeping = housekeeping
         self._stopping = False
-        self._ended = threading.Event()
+        self._ended: Future[int] = Future()
         launched: Future[subprocess.Popen[bytes]] = Future()
         threading.Thread(target=self._run, args=(launched,), name="embedded-postgres", daemon=True).start()
         self._process = launched.result()
@@ -88,25 +79,27 @@ class ServerProcess:
     @property
     def alive(self) -> bool:
         """Whether the postmaster runs."""
-        return not self._ended.is_set()
+        return not self._ended.done()
 
     @property
     def status(self) -> int | None:
         """Exit status, negative for a signal; None while it runs."""
-        return self._process.returncode if self._ended.is_set() else None
+        return self._ended.result() if self._ended.done() else None
 
     def wait(self, seconds: float) -> bool:
         """Waits for the end, at most so long; returns whether it came."""
-        return self._ended.wait(seconds)
+        return bool(wait([self._ended], seconds).done)
+
+    def on_death(self, callback: Callable[[int], None]) -> None:
+        """Has the exit status reported, from the watching thread, should the end come without ``stop``."""
+        self._ended.add_done_callback(lambda ended: None if self._stopping else callback(ended.result()))
 
     def stop(self) -> None:
         """Ends the postmaster: kindly, then less so."""
         self._stopping = True
         for number, patience in _STOP_LADDER:
-            if self._ended.is_set():
-                return
-            self._process.send_signal(number)
-            if self._ended.wait(patience):
+            self._process.send_signal(number)  # which does nothing once the process has ended
+            if self.wait(patience):
                 return
             _log.warning("embedded_postgres.slow_stop", pid=self.pid, signal=number.name)
 
@@ -133,10 +126,7 @@ class ServerProcess:
             self._keep_house(process)
         except OSError as error:
             _log.warning("embedded_postgres.no_housekeeping", error=str(error))
-        process.wait()
-        self._ended.set()
-        if not self._stopping:
-            self._on_exit(process.returncode)
+        self._ended.set_result(process.wait())
 
     def _keep_house(self, process: subprocess.Popen[bytes]) -> None:
         if sys.platform != "linux":
