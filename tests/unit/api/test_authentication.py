@@ -9,7 +9,7 @@ from concord_server.domain.errors import InvalidFieldsError
 from concord_server.services.context import CallContext
 
 
-async def authenticate(*pairs):
+async def authenticate(*pairs: tuple[str, str | bytes]) -> CallContext:
     return await OpenAuthenticator().authenticate(pairs)
 
 
@@ -35,7 +35,7 @@ async def test_two_projects_are_none():
 
 
 async def test_each_task_has_the_caller_of_its_own_call():
-    async def call(project):
+    async def call(project: str) -> str:
         enter_call(CallContext(project))
         await asyncio.sleep(0)
         return current_call().project

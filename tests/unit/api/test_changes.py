@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 import pytest
+from concord.v1 import enums_pb2
 from concord.v1.enums_pb2 import FACT_STATUS_RETRACTED
 from concord.v1.evolution_service_pb2 import UpdateFactStatusRequest
 from concord.v1.reconcile_service_pb2 import ResolveConflictRequest
@@ -10,16 +12,17 @@ from concord_server.api.parsing.changes import parse_conflict_resolution, parse_
 from concord_server.domain.commands import KeepAll, KeepNone, KeepOne
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import InvalidFieldsError
+from google.protobuf.message import Message
 
 ID = "019a0000-0000-7000-8000-000000000000"
 OTHER = "019a0000-0000-7000-8000-000000000001"
 
 
-def encode(_):
+def encode(_: object) -> bytes:
     return b""
 
 
-def bad_fields(parse, message):
+def bad_fields(parse: Callable[..., object], message: Message) -> set[str]:
     with pytest.raises(InvalidFieldsError) as caught:
         parse(message, encode)
     return {violation.field for violation in caught.value.violations}
@@ -35,6 +38,7 @@ def test_a_change_of_status_is_read():
     assert change.fact_id == UUID(ID)
     assert change.status is FactStatus.RETRACTED
     assert (change.reason, change.etag) == ("not true", '"3"')
+    assert change.idempotency is not None
     assert change.idempotency.request_id == UUID(OTHER)
     assert change.idempotency.method == "concord.v1.EvolutionService/UpdateFactStatus"
 
@@ -42,7 +46,10 @@ def test_a_change_of_status_is_read():
 def test_every_bad_field_of_a_change_of_status_is_named():
     message = UpdateFactStatusRequest(fact_id="x", reason="a" * 4001, etag="\n", request_id="x")
     assert bad_fields(parse_status_change, message) == {"fact_id", "status", "reason", "etag", "request_id"}
-    assert bad_fields(parse_status_change, UpdateFactStatusRequest(status=77)) == {"fact_id", "status"}
+    assert bad_fields(parse_status_change, UpdateFactStatusRequest(status=enums_pb2.FactStatus.ValueType(77))) == {
+        "fact_id",
+        "status",
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import pytest
 from concord.v1 import enums_pb2
@@ -19,7 +20,7 @@ def test_every_number_of_the_contract_comes_back_as_it_went(name):
         if number == 0:
             assert codec.from_proto(number) is None
         else:
-            member = codec.from_proto(number)
+            member: Any = codec.from_proto(number)
             assert codec.to_proto(member) == number
             assert proto.Name(number).endswith("_" + member.name)
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import concord_server.api.errors as edge
 import pytest
@@ -20,7 +22,7 @@ from concord_server.domain.errors import (
     UnavailableError,
     UnsupportedError,
 )
-from google.rpc import error_details_pb2
+from google.rpc import error_details_pb2  # type: ignore[import-untyped]
 from grpc import StatusCode
 from structlog.testing import capture_logs
 
@@ -29,7 +31,7 @@ ABSTRACT = {"ConcordError", "NotFoundError", "AlreadyExistsError", "FailedPrecon
 """Classes that only group others and are never raised themselves."""
 
 
-def detail(status, kind):
+def detail(status: Any, kind: Any) -> list[Any]:
     found = []
     for packed in status.details:
         message = kind()
@@ -39,25 +41,25 @@ def detail(status, kind):
     return found
 
 
-def info(status):
+def info(status: Any) -> Any:
     [only] = detail(status, error_details_pb2.ErrorInfo)
     return only
 
 
-def subclasses(kind):
+def subclasses(kind: type[ConcordError]) -> Iterator[type[ConcordError]]:
     for child in kind.__subclasses__():
         yield child
         yield from subclasses(child)
 
 
-def made(kind):
+def made(kind: Any) -> ConcordError:
     """An error of a class, whatever its constructor takes."""
     if issubclass(kind, InvalidFieldsError):
         return kind.of("field", "is bad")
-    error = kind.__new__(kind)
+    error: Any = kind.__new__(kind)
     Exception.__init__(error, "what went wrong")
     error.kind, error.identifier = "thing", "id"
-    return error
+    return cast("ConcordError", error)
 
 
 OURS = sorted(
@@ -66,7 +68,7 @@ OURS = sorted(
 )
 
 
-def documented_codes():
+def documented_codes() -> dict[str, str]:
     text = PROTO.read_text(encoding="utf-8")
     pattern = re.compile(
         r"// ([A-Z_]+)(?: with RetryInfo)?: (?:(?!ERROR_REASON)[\s\S])*?ERROR_REASON_(\w+) = \d+;"
@@ -75,7 +77,7 @@ def documented_codes():
 
 
 def test_every_reason_of_the_contract_has_the_code_that_it_documents():
-    reasons = {name.removeprefix("ERROR_REASON_") for name in ErrorReason.keys()} - {"UNSPECIFIED"}
+    reasons = {name.removeprefix("ERROR_REASON_") for name in list(ErrorReason.keys())} - {"UNSPECIFIED"}
     assert set(CODES) == reasons
     assert {reason: code.name for reason, code in CODES.items()} == documented_codes()
 
@@ -145,7 +147,7 @@ def test_what_does_not_exist_is_named_for_machines():
 
 
 def test_a_retry_is_advised_where_the_same_call_may_succeed():
-    def delay(error):
+    def delay(error: ConcordError) -> list[int]:
         found = detail(to_status(error), error_details_pb2.RetryInfo)
         return [retry.retry_delay.ToMilliseconds() for retry in found]
 

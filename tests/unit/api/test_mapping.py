@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from concord_server.api.mapping.resources import (
@@ -23,6 +24,7 @@ from concord_server.domain.model import Claim
 from concord_server.domain.queries import ConflictSummary, Page
 from concord_server.services.results import FactDetails
 from google.protobuf import json_format
+from google.protobuf.message import Message
 
 from tests.contract.ledger_values import (
     CONFLICT,
@@ -37,7 +39,7 @@ from tests.contract.ledger_values import (
 )
 
 
-def plain(message):
+def plain(message: Message) -> Any:
     return json_format.MessageToDict(message, preserving_proto_field_name=True)
 
 
@@ -97,8 +99,14 @@ def test_every_field_of_the_message_is_filled():
     message = to_fact(replace(FACT, delete_time=NOW), NOW)
     names = {field.name for field, _ in message.ListFields()}
     assert names == {field.name for field in message.DESCRIPTOR.fields}
-    for message in (to_source(SOURCE), to_evidence(EVIDENCE), to_decision(DECISION), to_conflict(CONFLICT, NOW)):
-        assert {f.name for f, _ in message.ListFields()} == {f.name for f in message.DESCRIPTOR.fields}
+    others: tuple[Message, ...] = (
+        to_source(SOURCE),
+        to_evidence(EVIDENCE),
+        to_decision(DECISION),
+        to_conflict(CONFLICT, NOW),
+    )
+    for other in others:
+        assert {f.name for f, _ in other.ListFields()} == {f.name for f in other.DESCRIPTOR.fields}
 
 
 def test_an_erased_fact_has_ids_and_times_and_no_words():

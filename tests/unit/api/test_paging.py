@@ -48,7 +48,7 @@ def test_a_token_is_good_for_its_own_request_alone(other):
         other.read(TOKENS.write(CURSOR))
 
 
-def encoded(content):
+def encoded(content: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(content).encode()).decode()
 
 

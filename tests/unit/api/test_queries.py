@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 from concord.v1.briefing_service_pb2 import ListFactsRequest
 from concord.v1.reconcile_service_pb2 import ListConflictsRequest
-from concord_server.api.parsing.queries import parse_list_conflicts, parse_list_facts, parse_one_id
+from concord_server.api.parsing.queries import PageQuery, parse_list_conflicts, parse_list_facts, parse_one_id
 from concord_server.domain.enums import ConflictState, FactStatus, FactType
 from concord_server.domain.errors import InvalidFieldsError, InvalidPageTokenError, UnsupportedError
 from concord_server.domain.model import EntityRef
@@ -16,15 +17,15 @@ from google.protobuf import json_format
 CURSOR = Cursor("2026-01-01T00:00:00+00:00", UUID("019a0000-0000-7000-8000-000000000001"))
 
 
-def facts(project="p", **fields):
+def facts(project: str = "p", **fields: object) -> PageQuery[FactFilter]:
     return parse_list_facts(json_format.ParseDict(fields, ListFactsRequest()), project, "m")
 
 
-def conflicts(**fields):
+def conflicts(**fields: object) -> PageQuery[ConflictFilter]:
     return parse_list_conflicts(json_format.ParseDict(fields, ListConflictsRequest()), "p", "m")
 
 
-def bad_fields(call):
+def bad_fields(call: Callable[[], object]) -> set[str]:
     with pytest.raises(InvalidFieldsError) as caught:
         call()
     return {violation.field for violation in caught.value.violations}
@@ -140,22 +141,24 @@ def test_the_next_page_starts_where_the_token_says():
 
 def test_a_token_of_another_request_or_project_is_refused():
     token = facts(domain="ops").tokens.write(CURSOR)
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: facts(domain="other", page_token=token),
         lambda: facts(domain="ops", order_by="confidence", page_token=token),
         lambda: facts(project="q", domain="ops", page_token=token),
         lambda: conflicts(domain="ops", page_token=token),
-    ):
+    )
+    for call in calls:
         with pytest.raises(InvalidPageTokenError):
             call()
 
 
 def test_what_lists_cannot_do_yet_is_refused_rather_than_ignored():
-    for call in (
+    calls: tuple[Callable[[], object], ...] = (
         lambda: facts(recompute_confidence=True),
         lambda: conflicts(access_scope=""),
         lambda: conflicts(order_by="create_time"),
-    ):
+    )
+    for call in calls:
         with pytest.raises(UnsupportedError):
             call()
 

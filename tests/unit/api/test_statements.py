@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from concord.v1 import enums_pb2
@@ -27,19 +28,19 @@ from tests.contract.ledger_values import NOW
 REQUEST_ID = "0b9c7f0e-63a5-4d6c-9d7b-2f3f5a1c0001"
 
 
-def encode(_result):
+def encode(_result: object) -> bytes:
     return b"answer"
 
 
-def request(**fields):
+def request(**fields: object) -> ReconcileRequest:
     return json_format.ParseDict(fields, ReconcileRequest())
 
 
-def parse(message):
+def parse(message: ReconcileRequest) -> tuple[Any, Any]:
     return parse_statement(message, encode, NOW)
 
 
-def bad_fields(message):
+def bad_fields(message: ReconcileRequest) -> set[str]:
     with pytest.raises(InvalidFieldsError) as caught:
         parse(message)
     return {violation.field for violation in caught.value.violations}
@@ -152,15 +153,16 @@ def test_a_source_without_credibility_and_trust_leaves_the_first_open_and_is_tru
 
 def test_an_enum_number_of_a_later_release_is_named_by_its_path():
     message = request(text="x", claim={"subject": "s", "predicate": "p", "value": 1}, evidence=[{}, {}])
-    message.type = 77
-    message.claim.cardinality = 77
-    message.source.trust = 77
+    later: Any = 77
+    message.type = later
+    message.claim.cardinality = later
+    message.source.trust = later
     message.source.url = "u"
-    message.evidence[1].stance = 77
+    message.evidence[1].stance = later
     message.owner.entity_type = message.owner.entity_id = "o"
-    message.owner.role = 77
-    message.volatility = 77
-    message.contradiction_policy = 77
+    message.owner.role = later
+    message.volatility = later
+    message.contradiction_policy = later
     assert bad_fields(message) == {
         "type",
         "claim.cardinality",
@@ -226,8 +228,8 @@ def test_other_forms_of_a_uuid_are_refused(text):
     assert bad_fields(request(text="x", request_id=text)) == {"request_id"}
 
 
-def fingerprint(message):
-    return parse(message)[1].fingerprint
+def fingerprint(message: ReconcileRequest) -> str:
+    return str(parse(message)[1].fingerprint)
 
 
 def test_the_same_request_has_the_same_fingerprint_whatever_its_id_and_order_of_keys():

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from concord_server.api.streams import closing, windows
 
 
-async def spin():
+async def spin() -> None:
     """Lets every task run as far as it can."""
     for _ in range(50):
         await asyncio.sleep(0)
@@ -16,16 +18,16 @@ async def spin():
 class Source:
     """A stream fed by hand; knows how far it was read."""
 
-    def __init__(self):
-        self.queue = asyncio.Queue()
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[Any] = asyncio.Queue()
         self.read = 0
         self.closed = False
 
-    def put(self, *items):
+    def put(self, *items: object) -> None:
         for item in items:
             self.queue.put_nowait(item)
 
-    async def stream(self):
+    async def stream(self) -> AsyncIterator[Any]:
         try:
             while (item := await self.queue.get()) is not None:
                 if isinstance(item, Exception):
@@ -72,11 +74,10 @@ async def test_no_more_is_read_ahead_than_the_window_while_the_consumer_works():
 async def test_an_error_comes_after_everything_before_it():
     source = Source()
     source.put(1, 2, ValueError("broken"))
-    seen = []
-    with pytest.raises(ValueError, match="broken"):
-        async for window in windows(source.stream(), 8):
-            seen += window
-    assert seen == [1, 2]
+    async with aclosing(windows(source.stream(), 8)) as arrived:
+        assert await anext(arrived) == [1, 2]
+        with pytest.raises(ValueError, match="broken"):
+            await anext(arrived)
 
 
 async def test_an_empty_stream_has_no_window():

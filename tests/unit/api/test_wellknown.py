@@ -15,6 +15,7 @@ from concord_server.api.wellknown import (
     to_timestamp,
     to_value,
 )
+from concord_server.domain.values import Json
 from google.protobuf.struct_pb2 import ListValue, NullValue, Struct, Value
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
@@ -60,7 +61,9 @@ def test_other_doubles_stay_doubles(number):
 
 
 def test_non_finite_numbers_come_through_for_validation_to_refuse():
-    assert math.isnan(to_json(Value(number_value=math.nan)))
+    number = to_json(Value(number_value=math.nan))
+    assert isinstance(number, float)
+    assert math.isnan(number)
     assert to_json(Value(number_value=math.inf)) == math.inf
 
 
@@ -71,7 +74,7 @@ def test_a_null_and_a_value_without_a_kind_are_null():
 
 
 def test_objects_go_both_ways():
-    fields = {"a": 1, "b": [True, {"c": "x"}], "d": None}
+    fields: dict[str, Json] = {"a": 1, "b": [True, {"c": "x"}], "d": None}
     assert to_json_object(to_struct(fields)) == fields
     assert to_json_object(Struct()) == {}
 
