@@ -1,0 +1,62 @@
+"""Answers kept for repeated requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from concord_server.ports.ledger import StoredRequest
+from concord_server.storage.statements import SessionContext
+from concord_server.storage.tables import request_ids
+
+
+class PostgresRequests:
+    """Implements :class:`~concord_server.ports.ledger.RequestRepository`."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+
+    async def find(self, request_id: UUID) -> StoredRequest | None:
+        """Returns the stored answer, ``None`` when the request was not answered yet.
+
+        The answer is empty when words that it carried were erased since.
+        """
+        query = select(request_ids.c.fingerprint, request_ids.c.response).where(
+            request_ids.c.project_id == self._context.project,
+            request_ids.c.request_id == request_id,
+            request_ids.c.response.is_not(None),
+        )
+        row = await self._context.statements.first(query)
+        return StoredRequest(row.fingerprint, row.response) if row else None
+
+    async def claim(self, request_id: UUID, method: str, fingerprint: str, now: datetime) -> StoredRequest | None:
+        """Takes the request id for this session; waits for another session that has it.
+
+        The insert does the waiting: it goes through when the other session rolls back, and finds the row when
+        it commits.
+        """
+        statement = insert(request_ids).values(
+            project_id=self._context.project,
+            request_id=request_id,
+            method=method,
+            fingerprint=fingerprint,
+            fact_ids=[],
+            erased=False,
+            create_time=now,
+        )
+        claimed = await self._context.statements.first(
+            statement.on_conflict_do_nothing().returning(request_ids.c.request_id)
+        )
+        return None if claimed is not None else await self.find(request_id)
+
+    async def complete(self, request_id: UUID, response: bytes, fact_ids: Sequence[UUID]) -> None:
+        """Stores the answer, and which facts' words it carries."""
+        await self._context.statements.execute(
+            update(request_ids)
+            .where(request_ids.c.project_id == self._context.project, request_ids.c.request_id == request_id)
+            .values(response=response, fact_ids=list(fact_ids))
+        )

@@ -1,0 +1,99 @@
+"""The ledger in Postgres: sessions, and the one place where they commit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import func
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from concord_server.ports.ledger import (
+    ConflictRepository,
+    DecisionRepository,
+    FactRepository,
+    PartitionRepository,
+    ReadSession,
+    RequestRepository,
+    SlotRepository,
+    WriteSession,
+)
+from concord_server.storage.changes import APPEND
+from concord_server.storage.conflicts import PostgresConflicts
+from concord_server.storage.decisions import PostgresDecisions
+from concord_server.storage.errors import translated_errors
+from concord_server.storage.facts import PostgresFacts
+from concord_server.storage.partitions import PostgresPartitions
+from concord_server.storage.requests import PostgresRequests
+from concord_server.storage.slots import PostgresSlots
+from concord_server.storage.statements import SessionContext, Statements
+from concord_server.storage.tables import projects
+
+
+class PostgresSession:
+    """Implements :class:`~concord_server.ports.ledger.ReadSession` and ``WriteSession``."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self.partitions: PartitionRepository = PostgresPartitions(context)
+        self.facts: FactRepository = PostgresFacts(context)
+        self.slots: SlotRepository = PostgresSlots(context)
+        self.conflicts: ConflictRepository = PostgresConflicts(context)
+        self.decisions: DecisionRepository = PostgresDecisions(context)
+        self.requests: RequestRepository = PostgresRequests(context)
+
+
+class PostgresLedger:
+    """Implements :class:`~concord_server.ports.ledger.Ledger`."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        """Takes an engine of :func:`~concord_server.storage.engine.create_engine`."""
+        self._engine = engine
+        self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._known_projects: set[str] = set()
+
+    async def close(self) -> None:
+        """Closes every connection; sessions must have ended."""
+        await self._engine.dispose()
+
+    @asynccontextmanager
+    async def read(self, project: str) -> AsyncIterator[ReadSession]:
+        """Opens a session that reads; each statement sees what is committed when it starts.
+
+        Raises:
+            UnavailableError: the database cannot be reached.
+        """
+        with translated_errors():
+            async with self._reading.connect() as connection:
+                yield PostgresSession(SessionContext(project, Statements(connection)))
+
+    @asynccontextmanager
+    async def write(self, project: str) -> AsyncIterator[WriteSession]:
+        """Opens a transaction; it commits when the block ends without an error, and is rolled back otherwise.
+
+        Raises:
+            UnavailableError: the database cannot be reached. When the connection is lost during the commit, it
+                is unknown whether the transaction took place.
+            ConcurrentUpdateError: the transaction lost to another; nothing was written.
+        """
+        await self._ensure_project(project)
+        with translated_errors():
+            async with self._engine.connect() as connection:
+                context = SessionContext(project, Statements(connection))
+                yield PostgresSession(context)
+                if context.changes.entries:
+                    await context.statements.execute(APPEND, context.changes.parameters(project))
+                await context.statements.commit()
+
+    async def _ensure_project(self, project: str) -> None:
+        """Makes the project's row at its first use, in a transaction of its own.
+
+        Within the caller's transaction, every other first use would wait until that one ends.
+        """
+        if project in self._known_projects:
+            return
+        row = insert(projects).values(project_id=project, change_sequence=0, create_time=func.now())
+        with translated_errors():
+            async with self._reading.connect() as connection:
+                await connection.execute(row.on_conflict_do_nothing())
+        self._known_projects.add(project)

@@ -1,0 +1,62 @@
+"""What the repositories of one session share: the connection, the project and the changes to log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import CursorResult, Executable, Row
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from concord_server.domain.errors import ConcordError
+from concord_server.storage.changes import ChangeBuffer
+from concord_server.storage.errors import ConstraintViolatedError, translated_errors
+
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+class Statements:
+    """Executes statements, with failures of the database as errors of the domain."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._failure: Exception | None = None
+
+    async def execute(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[Any]:
+        """Executes a statement; a sequence of parameters executes it once for each."""
+        try:
+            with translated_errors():
+                return await self._connection.execute(statement, parameters)
+        except (SQLAlchemyError, ConcordError, ConstraintViolatedError) as error:
+            self._failure = error
+            raise
+
+    async def rows(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+        """Returns every row of a query."""
+        return (await self.execute(statement, parameters)).all()
+
+    async def first(self, statement: Executable, parameters: Mapping[str, Any] | None = None) -> Row[Any] | None:
+        """Returns the only row of a query, ``None`` when it has none."""
+        return (await self.execute(statement, parameters)).one_or_none()
+
+    async def commit(self) -> None:
+        """Commits; a transaction in which a statement failed never passes for a committed one.
+
+        Raises:
+            ConcordError: what made a statement fail before.
+        """
+        if self._failure is not None:
+            raise self._failure
+        with translated_errors():
+            await self._connection.commit()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionContext:
+    """One session: whose ledger it is about, and through what it speaks to the database."""
+
+    project: str
+    statements: Statements
+    changes: ChangeBuffer = field(default_factory=ChangeBuffer)
