@@ -1,0 +1,213 @@
+"""Use cases that answer as a test says, and a server in front of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import grpc
+from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
+from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
+from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from concord_server.api.usecases import UseCases
+from concord_server.domain.errors import ConcordError
+from concord_server.domain.queries import ConflictSummary, Page
+from concord_server.services.batch import BatchItem
+from concord_server.services.context import CallContext
+from concord_server.services.results import FactDetails
+from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+
+from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT
+
+Answer = Callable[..., Awaitable[Any]]
+
+
+class FixedClock:
+    """A clock that stands."""
+
+    def now(self) -> datetime:
+        """Returns always the same time."""
+        return NOW
+
+
+class Scripted:
+    """A use case that answers with what it was given, raises it if it is an error, or awaits it if callable.
+
+    Attributes:
+        calls: the arguments of every call.
+    """
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.calls: list[tuple[Any, ...]] = []
+
+    async def execute(self, *arguments: Any) -> Any:
+        """Answers."""
+        self.calls.append(arguments)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        if callable(self.answer):
+            return await self.answer(*arguments)
+        return self.answer
+
+
+class Waiting:
+    """An answer that never comes; knows that it was waited for and that the wait was cancelled."""
+
+    def __init__(self) -> None:
+        self.started = asyncio.Event()
+        self.cancelled = asyncio.Event()
+        self.release = asyncio.Event()
+
+    async def __call__(self, *_arguments: Any) -> Any:
+        """Waits until released."""
+        self.started.set()
+        try:
+            await self.release.wait()
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+        return RESULT
+
+
+class ScriptedBatch:
+    """A batch that answers every item by a function of its own; errors pass through in place.
+
+    Attributes:
+        windows: how many items each call had.
+    """
+
+    def __init__(self, outcome: Answer | None = None) -> None:
+        self.outcome = outcome
+        self.windows: list[int] = []
+        self.contexts: list[CallContext] = []
+
+    async def execute(self, context: CallContext, items: Sequence[BatchItem], /) -> AsyncIterator[Any]:
+        """Answers in order."""
+        self.windows.append(len(items))
+        self.contexts.append(context)
+        for item in items:
+            if isinstance(item, ConcordError):
+                yield item
+            elif self.outcome is None:
+                yield RESULT
+            else:
+                yield await self.outcome(item)
+
+
+@dataclass
+class Script:
+    """What every use case answers; a test changes what it is about."""
+
+    reconcile: Scripted = field(default_factory=lambda: Scripted(RESULT))
+    batch_reconcile: ScriptedBatch = field(default_factory=ScriptedBatch)
+    get_decision: Scripted = field(default_factory=lambda: Scripted(DECISION))
+    list_conflicts: Scripted = field(
+        default_factory=lambda: Scripted((Page([CONFLICT], None, 1), ConflictSummary(0, None)))
+    )
+    get_conflict: Scripted = field(default_factory=lambda: Scripted(CONFLICT))
+    resolve_conflict: Scripted = field(default_factory=lambda: Scripted(CONFLICT))
+    get_fact: Scripted = field(default_factory=lambda: Scripted(FactDetails(FACT, (), ())))
+    list_facts: Scripted = field(default_factory=lambda: Scripted(Page([FACT], None, 1)))
+    update_fact_status: Scripted = field(default_factory=lambda: Scripted(FACT))
+
+    def use_cases(self) -> UseCases:
+        """Returns the use cases for a server."""
+        return UseCases(
+            clock=FixedClock(),
+            reconcile=self.reconcile,
+            batch_reconcile=self.batch_reconcile,
+            get_decision=self.get_decision,
+            list_conflicts=self.list_conflicts,
+            get_conflict=self.get_conflict,
+            resolve_conflict=self.resolve_conflict,
+            get_fact=self.get_fact,
+            list_facts=self.list_facts,
+            update_fact_status=self.update_fact_status,
+        )
+
+
+@dataclass
+class Edge:
+    """A running server's stubs, and the script behind it."""
+
+    script: Script
+    channel: grpc.aio.Channel
+    address: str
+
+    @property
+    def raw(self) -> Any:
+        """Calls any method with bytes."""
+        return self.channel
+
+    @property
+    def reconcile(self) -> Any:
+        """Calls ReconcileService."""
+        return ReconcileServiceStub(self.channel)
+
+    @property
+    def briefing(self) -> Any:
+        """Calls BriefingService."""
+        return BriefingServiceStub(self.channel)
+
+    @property
+    def evolution(self) -> Any:
+        """Calls EvolutionService."""
+        return EvolutionServiceStub(self.channel)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failed call, with its details unpacked."""
+
+    code: grpc.StatusCode
+    message: str
+    reasons: tuple[str, ...]
+    domains: tuple[str, ...]
+    fields: tuple[str, ...]
+    retries: int
+
+
+async def failure(call: Awaitable[Any]) -> Failure:
+    """Returns how a call fails.
+
+    Raises:
+        AssertionError: it does not fail.
+    """
+    try:
+        answer = await call
+    except grpc.aio.AioRpcError as error:
+        return _unpacked(error)
+    raise AssertionError(f"the call was answered: {answer}")
+
+
+def _unpacked(error: grpc.aio.AioRpcError) -> Failure:
+    details = dict(error.trailing_metadata() or {}).get("grpc-status-details-bin", b"")
+    assert isinstance(details, bytes)
+    status = status_pb2.Status.FromString(details)
+    infos = unpacked(status, error_details_pb2.ErrorInfo)
+    bad = unpacked(status, error_details_pb2.BadRequest)
+    if details:
+        assert status.code == error.code().value[0]
+        assert status.message == error.details()
+    return Failure(
+        code=error.code(),
+        message=error.details() or "",
+        reasons=tuple(info.reason for info in infos),
+        domains=tuple(info.domain for info in infos),
+        fields=tuple(violation.field for request in bad for violation in request.field_violations),
+        retries=len(unpacked(status, error_details_pb2.RetryInfo)),
+    )
+
+
+def unpacked(status: Any, kind: Any) -> list[Any]:
+    """Returns the details of one kind in a status."""
+    found = []
+    for packed in status.details:
+        message = kind()
+        if packed.Unpack(message):
+            found.append(message)
+    return found
