@@ -136,46 +136,47 @@ class UpdateFact:
         )
         return written.facts[fact_id]
 
-    def _rebounded(self, before: Timeline, fact: Fact, trust: Trust, *, ends: bool) -> tuple[Assertion, ...]:
+    def _rebounded(
+        self, before: Timeline, fact: Fact, trust: Trust, *, ends: bool
+    ) -> tuple[Assertion, ...]:
         """Returns the assertions such that the fact holds from ``valid_from``, and until ``valid_to`` if ``ends``.
 
-        Its statements outside of the new bounds are overruled; one amendment opens the interval where no
-        statement does, another closes (or reopens) it after the last statement.
+        Its statements outside of the new bounds are overruled; where none is left at the new beginning, the
+        earliest is stated again there; an amendment closes (or reopens) the interval.
         """
         own = [a for a in before.assertions if a.fact_id == fact.fact_id and a.state in _IN_PLAY]
-        if not own:
+        statements = sorted((a for a in own if a.kind is not AssertionKind.AMEND), key=lambda a: a.order)
+        if not statements:
             return before.assertions
         end = fact.valid_to if ends else None
-        within = [a for a in own if a.time >= fact.valid_from and (end is None or a.time < end)]
-        outside = {a.assertion_id for a in own} - {a.assertion_id for a in within}
-        kept = tuple(
-            replace(a, state=AssertionState.OVERRULED) if a.assertion_id in outside else a
+        within = [a for a in statements if a.time >= fact.valid_from and (end is None or a.time < end)]
+        overruled = {a.assertion_id for a in statements} - {a.assertion_id for a in within}
+        added: list[Assertion] = []
+        if all(a.time != fact.valid_from for a in within):
+            first = statements[0]
+            overruled.add(first.assertion_id)
+            added.append(replace(first, assertion_id=self._ids.new(), time=fact.valid_from))
+        if ends:
+            overruled |= {a.assertion_id for a in own if a.kind is AssertionKind.AMEND}
+            added.append(
+                Assertion(
+                    assertion_id=self._ids.new(),
+                    fact_id=fact.fact_id,
+                    time=fact.valid_from,
+                    value_key=fact.value_key,
+                    value=fact.claim.value if fact.claim else None,
+                    kind=AssertionKind.AMEND,
+                    trust=trust,
+                    state=statements[0].state,
+                    end=end,
+                    ends=True,
+                )
+            )
+        kept = (
+            replace(a, state=AssertionState.OVERRULED) if a.assertion_id in overruled else a
             for a in before.assertions
         )
-        state = own[0].state
-        amendments = []
-        if all(a.time != fact.valid_from for a in within):
-            amendments.append(self._amendment(fact, fact.valid_from, state, trust, ends=False))
-        if ends:
-            last = max((a.time for a in within), default=fact.valid_from)
-            amendments.append(self._amendment(fact, last, state, trust, ends=True))
-        return (*kept, *amendments)
-
-    def _amendment(
-        self, fact: Fact, time: datetime, state: AssertionState, trust: Trust, *, ends: bool
-    ) -> Assertion:
-        return Assertion(
-            assertion_id=self._ids.new(),
-            fact_id=fact.fact_id,
-            time=time,
-            value_key=fact.value_key,
-            value=fact.claim.value if fact.claim else None,
-            kind=AssertionKind.AMEND,
-            trust=min(trust, fact.trust),
-            state=state,
-            end=fact.valid_to if ends else None,
-            ends=ends,
-        )
+        return (*kept, *added)
 
 
 def _validate(update: FactUpdate) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from sqlalchemy import func
+from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from concord_server.domain.errors import UnavailableError
 from concord_server.ports.ledger import (
     ConflictRepository,
     DecisionRepository,
@@ -55,6 +56,16 @@ class PostgresLedger:
     async def close(self) -> None:
         """Closes every connection; sessions must have ended."""
         await self._engine.dispose()
+
+    async def ping(self) -> bool:
+        """Tells whether the database answers."""
+        try:
+            with translated_errors():
+                async with self._reading.connect() as connection:
+                    await connection.execute(select(1))
+        except UnavailableError:
+            return False
+        return True
 
     @asynccontextmanager
     async def read(self, project: str) -> AsyncIterator[ReadSession]:
