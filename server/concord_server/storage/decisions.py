@@ -7,13 +7,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, bindparam, insert, select
 
 from concord_server.domain.enums import DecisionBasis, ReconcileAction
 from concord_server.domain.judgement import Discrepancy, Relation
 from concord_server.domain.model import Candidate, Decision, Thresholds
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import decision_candidates, decisions
+
+_INSERT = insert(decisions)
+_INSERT_CANDIDATES = insert(decision_candidates)
+_GET = select(decisions).where(decisions.c.project_id == PROJECT, decisions.c.decision_id == bindparam("decision"))
+_CANDIDATES = (
+    select(decision_candidates)
+    .where(
+        decision_candidates.c.project_id == PROJECT,
+        decision_candidates.c.decision_id == bindparam("decision"),
+    )
+    .order_by(decision_candidates.c.position)
+)
 
 
 class PostgresDecisions:
@@ -25,22 +37,21 @@ class PostgresDecisions:
     async def save(self, decision: Decision) -> None:
         """Stores a decision with its candidates."""
         thresholds = decision.thresholds
-        await self._context.statements.execute(
-            insert(decisions).values(
-                project_id=self._context.project,
-                decision_id=decision.decision_id,
-                fact_id=decision.fact_id,
-                basis=decision.basis.value,
-                judge=decision.judge,
-                action=decision.action.value,
-                similarity_threshold=thresholds.similarity,
-                conflict_threshold=thresholds.conflict,
-                merge_probability_threshold=thresholds.merge_probability,
-                supersede_probability_threshold=thresholds.supersede_probability,
-                rationale=decision.rationale,
-                create_time=decision.create_time,
-            )
-        )
+        values = {
+            "project_id": self._context.project,
+            "decision_id": decision.decision_id,
+            "fact_id": decision.fact_id,
+            "basis": decision.basis.value,
+            "judge": decision.judge,
+            "action": decision.action.value,
+            "similarity_threshold": thresholds.similarity,
+            "conflict_threshold": thresholds.conflict,
+            "merge_probability_threshold": thresholds.merge_probability,
+            "supersede_probability_threshold": thresholds.supersede_probability,
+            "rationale": decision.rationale,
+            "create_time": decision.create_time,
+        }
+        await self._context.statements.execute(_INSERT, values)
         if not decision.candidates:
             return
         candidates = [
@@ -58,25 +69,15 @@ class PostgresDecisions:
             }
             for position, candidate in enumerate(decision.candidates)
         ]
-        await self._context.statements.execute(insert(decision_candidates), candidates)
+        await self._context.statements.execute(_INSERT_CANDIDATES, candidates)
 
     async def get(self, decision_id: UUID) -> Decision | None:
         """Returns a decision."""
-        row = await self._context.statements.first(
-            select(decisions).where(
-                decisions.c.project_id == self._context.project, decisions.c.decision_id == decision_id
-            )
-        )
+        parameters = {"project": self._context.project, "decision": decision_id}
+        row = await self._context.statements.first(_GET, parameters)
         if row is None:
             return None
-        candidates = await self._context.statements.rows(
-            select(decision_candidates)
-            .where(
-                decision_candidates.c.project_id == self._context.project,
-                decision_candidates.c.decision_id == decision_id,
-            )
-            .order_by(decision_candidates.c.position)
-        )
+        candidates = await self._context.statements.rows(_CANDIDATES, parameters)
         return _decision(row, candidates)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
 
 from concord_server.domain.enums import FactChange, FactStatus
 from concord_server.storage.fact_tables import evidence, fact_search, fact_tags, fact_versions, facts, sources
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import (
     conflict_members,
     conflicts,
@@ -21,7 +21,6 @@ from concord_server.storage.tables import (
     slots,
 )
 
-_PROJECT: BindParameter[str] = bindparam("project")
 _FACT: BindParameter[UUID] = bindparam("fact", type_=Uuid)
 
 _BLANK_STATE: dict[str, Any] = {
@@ -51,21 +50,21 @@ def _statements() -> list[Executable]:
 def _of_fact() -> list[Executable]:
     return [
         update(facts)
-        .where(facts.c.project_id == _PROJECT, facts.c.fact_id == _FACT)
+        .where(facts.c.project_id == PROJECT, facts.c.fact_id == _FACT)
         .values(_BLANK_STATE | {"text_digest": b""}),
         update(fact_versions)
-        .where(fact_versions.c.project_id == _PROJECT, fact_versions.c.fact_id == _FACT)
+        .where(fact_versions.c.project_id == PROJECT, fact_versions.c.fact_id == _FACT)
         .values(_BLANK_STATE | {"tags": []}),
         # Why it was erased is all that may still be said about it.
         update(fact_versions)
         .where(
-            fact_versions.c.project_id == _PROJECT,
+            fact_versions.c.project_id == PROJECT,
             fact_versions.c.fact_id == _FACT,
             fact_versions.c.change != FactChange.ERASED.value,
         )
         .values(reason=""),
-        delete(fact_search).where(fact_search.c.project_id == _PROJECT, fact_search.c.fact_id == _FACT),
-        delete(fact_tags).where(fact_tags.c.project_id == _PROJECT, fact_tags.c.fact_id == _FACT),
+        delete(fact_search).where(fact_search.c.project_id == PROJECT, fact_search.c.fact_id == _FACT),
+        delete(fact_tags).where(fact_tags.c.project_id == PROJECT, fact_tags.c.fact_id == _FACT),
     ]
 
 
@@ -73,7 +72,7 @@ def _of_provenance() -> list[Executable]:
     # A digest of what was erased would still tell whether a guess at it is right; ids keep the rows apart.
     return [
         update(sources)
-        .where(sources.c.project_id == _PROJECT, sources.c.fact_id == _FACT)
+        .where(sources.c.project_id == PROJECT, sources.c.fact_id == _FACT)
         .values(
             identity_digest=func.uuid_send(sources.c.source_id, type_=BYTEA),
             source_type="",
@@ -83,7 +82,7 @@ def _of_provenance() -> list[Executable]:
             metadata={},
         ),
         update(evidence)
-        .where(evidence.c.project_id == _PROJECT, evidence.c.fact_id == _FACT)
+        .where(evidence.c.project_id == PROJECT, evidence.c.fact_id == _FACT)
         .values(
             content_digest=func.uuid_send(evidence.c.evidence_id, type_=BYTEA),
             quote="",
@@ -97,40 +96,40 @@ def _of_provenance() -> list[Executable]:
 
 def _of_slot() -> list[Executable]:
     slot_id = (
-        select(facts.c.slot_id).where(facts.c.project_id == _PROJECT, facts.c.fact_id == _FACT).scalar_subquery()
+        select(facts.c.slot_id).where(facts.c.project_id == PROJECT, facts.c.fact_id == _FACT).scalar_subquery()
     )
     others = select(facts.c.fact_id).where(
-        facts.c.project_id == _PROJECT,
+        facts.c.project_id == PROJECT,
         facts.c.slot_id == slots.c.slot_id,
         facts.c.fact_id != _FACT,
         facts.c.status != FactStatus.DELETED.value,
     )
     return [
         update(slot_assertions)
-        .where(slot_assertions.c.project_id == _PROJECT, slot_assertions.c.fact_id == _FACT)
+        .where(slot_assertions.c.project_id == PROJECT, slot_assertions.c.fact_id == _FACT)
         .values(value=None, value_key=""),
         # A slot that no other fact speaks of is forgotten: subject and qualifiers are words of the claim.
         delete(slots).where(
-            slots.c.project_id == _PROJECT, slots.c.slot_id == slot_id, ~others.correlate(slots).exists()
+            slots.c.project_id == PROJECT, slots.c.slot_id == slot_id, ~others.correlate(slots).exists()
         ),
     ]
 
 
 def _of_decisions() -> list[Executable]:
     candidates = select(decision_candidates.c.decision_id).where(
-        decision_candidates.c.project_id == _PROJECT, decision_candidates.c.fact_id == _FACT
+        decision_candidates.c.project_id == PROJECT, decision_candidates.c.fact_id == _FACT
     )
-    about = select(decisions.c.decision_id).where(decisions.c.project_id == _PROJECT, decisions.c.fact_id == _FACT)
+    about = select(decisions.c.decision_id).where(decisions.c.project_id == PROJECT, decisions.c.fact_id == _FACT)
     return [
         update(decisions)
         .where(
-            decisions.c.project_id == _PROJECT,
+            decisions.c.project_id == PROJECT,
             or_(decisions.c.fact_id == _FACT, decisions.c.decision_id.in_(candidates)),
         )
         .values(rationale=""),
         update(decision_candidates)
         .where(
-            decision_candidates.c.project_id == _PROJECT,
+            decision_candidates.c.project_id == PROJECT,
             or_(decision_candidates.c.fact_id == _FACT, decision_candidates.c.decision_id.in_(about)),
         )
         .values(rationale=""),
@@ -139,11 +138,11 @@ def _of_decisions() -> list[Executable]:
 
 def _of_conflicts() -> list[Executable]:
     joined = select(conflict_members.c.conflict_id).where(
-        conflict_members.c.project_id == _PROJECT, conflict_members.c.fact_id == _FACT
+        conflict_members.c.project_id == PROJECT, conflict_members.c.fact_id == _FACT
     )
     return [
         update(conflicts)
-        .where(conflicts.c.project_id == _PROJECT, conflicts.c.conflict_id.in_(joined))
+        .where(conflicts.c.project_id == PROJECT, conflicts.c.conflict_id.in_(joined))
         .values(reason="", resolution_note="")
     ]
 
@@ -151,7 +150,7 @@ def _of_conflicts() -> list[Executable]:
 def _of_requests() -> Executable:
     carried = request_ids.c.fact_ids.contains(cast([_FACT], ARRAY(Uuid)))
     return (
-        update(request_ids).where(request_ids.c.project_id == _PROJECT, carried).values(response=b"", erased=True)
+        update(request_ids).where(request_ids.c.project_id == PROJECT, carried).values(response=b"", erased=True)
     )
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import Uuid, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from concord_server.domain.enums import EvolutionType, FactChange, FactStatus
 from concord_server.domain.model import Evidence, Fact, Source
@@ -19,7 +20,16 @@ from concord_server.storage.fact_queries import list_facts
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_saving import save_fact
 from concord_server.storage.fact_tables import facts
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
+
+_OF_PROJECT = select(*fact_columns()).where(facts.c.project_id == PROJECT)
+_GET = _OF_PROJECT.where(facts.c.fact_id == bindparam("fact"))
+_GET_MANY = _OF_PROJECT.where(facts.c.fact_id == any_(bindparam("facts", type_=ARRAY(Uuid))))
+_BY_TEXT = _OF_PROJECT.where(
+    facts.c.partition_id == bindparam("partition"),
+    facts.c.text_digest == bindparam("digest"),
+    facts.c.status != FactStatus.DELETED.value,
+).order_by(facts.c.create_time.desc(), facts.c.fact_id.desc())
 
 
 class PostgresFacts:
@@ -30,24 +40,22 @@ class PostgresFacts:
 
     async def get(self, fact_id: UUID) -> Fact | None:
         """Returns the fact with its links, also when it is DELETED."""
-        found = await self._where(facts.c.fact_id == fact_id)
-        return found[0] if found else None
+        row = await self._context.statements.first(_GET, {"project": self._context.project, "fact": fact_id})
+        return fact_from_row(row) if row else None
 
     async def get_many(self, fact_ids: Sequence[UUID]) -> list[Fact]:
         """Returns the facts that exist, in the order asked for."""
         if not fact_ids:
             return []
-        found = {fact.fact_id: fact for fact in await self._where(facts.c.fact_id.in_(fact_ids))}
+        parameters = {"project": self._context.project, "facts": list(fact_ids)}
+        rows = await self._context.statements.rows(_GET_MANY, parameters)
+        found = {row.fact_id: fact_from_row(row) for row in rows}
         return [found[fact_id] for fact_id in fact_ids if fact_id in found]
 
     async def by_text(self, partition_id: UUID, text_digest: bytes) -> list[Fact]:
         """Returns the facts of that text key in the partition, erased ones left out, newest first."""
-        found = await self._where(
-            facts.c.partition_id == partition_id,
-            facts.c.text_digest == text_digest,
-            facts.c.status != FactStatus.DELETED.value,
-        )
-        return sorted(found, key=lambda fact: (fact.create_time, fact.fact_id), reverse=True)
+        parameters = {"project": self._context.project, "partition": partition_id, "digest": text_digest}
+        return [fact_from_row(row) for row in await self._context.statements.rows(_BY_TEXT, parameters)]
 
     async def similar(
         self, partition_id: UUID, vector: Vector, *, min_similarity: float, limit: int
@@ -129,8 +137,3 @@ class PostgresFacts:
     async def list(self, where: FactFilter, order: FactOrder, *, after: Cursor | None, size: int) -> Page[Fact]:
         """Returns a page of facts in a total order, with the count of all that match."""
         return await list_facts(self._context, where, order, after=after, size=size)
-
-    # Defined after `list`, whose name would otherwise stand for the built-in in this annotation.
-    async def _where(self, *conditions: ColumnElement[bool]) -> Sequence[Fact]:
-        query = select(*fact_columns()).where(facts.c.project_id == self._context.project, *conditions)
-        return [fact_from_row(row) for row in await self._context.statements.rows(query)]

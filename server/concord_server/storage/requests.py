@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.ports.ledger import StoredRequest
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import request_ids
+
+_THIS = (request_ids.c.project_id == PROJECT) & (request_ids.c.request_id == bindparam("request"))
+_FIND = select(request_ids.c.fingerprint, request_ids.c.response).where(_THIS, request_ids.c.response.is_not(None))
+_CLAIM = insert(request_ids).on_conflict_do_nothing().returning(request_ids.c.request_id)
+_COMPLETE = update(request_ids).where(_THIS).values(response=bindparam("answer"), fact_ids=bindparam("carried"))
 
 
 class PostgresRequests:
@@ -25,12 +30,8 @@ class PostgresRequests:
 
         The answer is empty when words that it carried were erased since.
         """
-        query = select(request_ids.c.fingerprint, request_ids.c.response).where(
-            request_ids.c.project_id == self._context.project,
-            request_ids.c.request_id == request_id,
-            request_ids.c.response.is_not(None),
-        )
-        row = await self._context.statements.first(query)
+        parameters = {"project": self._context.project, "request": request_id}
+        row = await self._context.statements.first(_FIND, parameters)
         return StoredRequest(row.fingerprint, row.response) if row else None
 
     async def claim(self, request_id: UUID, method: str, fingerprint: str, now: datetime) -> StoredRequest | None:
@@ -39,24 +40,24 @@ class PostgresRequests:
         The insert does the waiting: it goes through when the other session rolls back, and finds the row when
         it commits.
         """
-        statement = insert(request_ids).values(
-            project_id=self._context.project,
-            request_id=request_id,
-            method=method,
-            fingerprint=fingerprint,
-            fact_ids=[],
-            erased=False,
-            create_time=now,
-        )
-        claimed = await self._context.statements.first(
-            statement.on_conflict_do_nothing().returning(request_ids.c.request_id)
-        )
+        values = {
+            "project_id": self._context.project,
+            "request_id": request_id,
+            "method": method,
+            "fingerprint": fingerprint,
+            "fact_ids": [],
+            "erased": False,
+            "create_time": now,
+        }
+        claimed = await self._context.statements.first(_CLAIM, values)
         return None if claimed is not None else await self.find(request_id)
 
     async def complete(self, request_id: UUID, response: bytes, fact_ids: Sequence[UUID]) -> None:
         """Stores the answer, and which facts' words it carries."""
-        await self._context.statements.execute(
-            update(request_ids)
-            .where(request_ids.c.project_id == self._context.project, request_ids.c.request_id == request_id)
-            .values(response=response, fact_ids=list(fact_ids))
-        )
+        parameters = {
+            "project": self._context.project,
+            "request": request_id,
+            "answer": response,
+            "carried": list(fact_ids),
+        }
+        await self._context.statements.execute(_COMPLETE, parameters)

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, false, select
+from sqlalchemy import BindParameter, Executable, Row, Uuid, bindparam, false, select
 from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.domain.enums import Cardinality, ConflictState, FactStatus, Trust
@@ -16,8 +16,65 @@ from concord_server.domain.timeline import Assertion, AssertionKind, AssertionSt
 from concord_server.domain.values import Json
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import facts
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import conflicts, predicates, slot_assertions, slots
+
+_ASSERTION_COLUMNS = (
+    "assertion_id",
+    "fact_id",
+    "time",
+    "value_key",
+    "value",
+    "kind",
+    "trust",
+    "state",
+    "end",
+    "ends",
+    "source_id",
+)
+
+_FIND = select(slots.c.slot_id).where(
+    slots.c.project_id == PROJECT,
+    slots.c.partition_id == bindparam("partition"),
+    slots.c.slot_key == bindparam("slot_key"),
+)
+_INSERT = insert(slots)
+_CARDINALITY = select(predicates.c.cardinality).where(
+    predicates.c.project_id == PROJECT, predicates.c.predicate == bindparam("predicate")
+)
+_INSERT_PREDICATE = insert(predicates).on_conflict_do_nothing().returning(predicates.c.cardinality)
+
+
+def _timeline() -> Executable:
+    slot_id: BindParameter[UUID] = bindparam("slot", type_=Uuid)
+    on_slot = select(*fact_columns()).where(
+        facts.c.project_id == PROJECT, facts.c.slot_id == slot_id, facts.c.status != FactStatus.DELETED.value
+    )
+    said = select(*(slot_assertions.c[name].label(f"said_{name}") for name in _ASSERTION_COLUMNS)).where(
+        slot_assertions.c.project_id == PROJECT, slot_assertions.c.slot_id == slot_id
+    )
+    disputed = select(conflicts.c.conflict_id.label("open_conflict_id")).where(
+        conflicts.c.project_id == PROJECT,
+        conflicts.c.slot_id == slot_id,
+        conflicts.c.state == ConflictState.OPEN.value,
+    )
+    parts = [on_slot.subquery("on_slot"), said.subquery("said"), disputed.subquery("disputed")]
+    # Joined on nothing: each row is of one of the three, and null in the others.
+    joined = parts[0].join(parts[1], false(), full=True).join(parts[2], false(), full=True)
+    return select(*parts).select_from(joined)
+
+
+def _upsert_assertion() -> Executable:
+    inserted = insert(slot_assertions)
+    changing = ("slot_id", "partition_id", "update_time", *_ASSERTION_COLUMNS[1:])
+    return inserted.on_conflict_do_update(
+        index_elements=["project_id", "assertion_id"],
+        set_={name: inserted.excluded[name] for name in changing},
+    )
+
+
+_TIMELINE = _timeline()
+_UPSERT_ASSERTION = _upsert_assertion()
 
 
 class PostgresSlots:
@@ -28,12 +85,8 @@ class PostgresSlots:
 
     async def find(self, partition_id: UUID, slot_key: str) -> UUID | None:
         """Returns the slot of that key, ``None`` when nothing was said about it yet."""
-        query = select(slots.c.slot_id).where(
-            slots.c.project_id == self._context.project,
-            slots.c.partition_id == partition_id,
-            slots.c.slot_key == slot_key,
-        )
-        row = await self._context.statements.first(query)
+        parameters = {"project": self._context.project, "partition": partition_id, "slot_key": slot_key}
+        row = await self._context.statements.first(_FIND, parameters)
         return row.slot_id if row else None
 
     async def create(
@@ -51,50 +104,24 @@ class PostgresSlots:
         Raises:
             ConcurrentUpdateError: the partition has a slot of that key already.
         """
-        await self._context.statements.execute(
-            insert(slots).values(
-                project_id=self._context.project,
-                slot_id=slot_id,
-                partition_id=partition_id,
-                slot_key=slot_key,
-                subject=subject,
-                predicate=predicate,
-                qualifiers=dict(qualifiers),
-            )
-        )
+        values = {
+            "project_id": self._context.project,
+            "slot_id": slot_id,
+            "partition_id": partition_id,
+            "slot_key": slot_key,
+            "subject": subject,
+            "predicate": predicate,
+            "qualifiers": dict(qualifiers),
+        }
+        await self._context.statements.execute(_INSERT, values)
 
     async def timeline(self, slot_id: UUID) -> Timeline:
         """Returns the slot (or line) with its facts (erased ones left out), assertions and open conflict.
 
         All of it comes from one statement, so that it is of one moment also outside a transaction.
         """
-        project = self._context.project
-        on_slot = (
-            select(*fact_columns())
-            .where(
-                facts.c.project_id == project,
-                facts.c.slot_id == slot_id,
-                facts.c.status != FactStatus.DELETED.value,
-            )
-            .subquery("on_slot")
-        )
-        said = (
-            select(*(slot_assertions.c[name].label(f"said_{name}") for name in _ASSERTION_COLUMNS))
-            .where(slot_assertions.c.project_id == project, slot_assertions.c.slot_id == slot_id)
-            .subquery("said")
-        )
-        disputed = (
-            select(conflicts.c.conflict_id.label("open_conflict_id"))
-            .where(
-                conflicts.c.project_id == project,
-                conflicts.c.slot_id == slot_id,
-                conflicts.c.state == ConflictState.OPEN.value,
-            )
-            .subquery("disputed")
-        )
-        # Joined on nothing: each row is of one of the three, and null in the others.
-        joined = on_slot.join(said, false(), full=True).join(disputed, false(), full=True)
-        rows = await self._context.statements.rows(select(on_slot, said, disputed).select_from(joined))
+        parameters = {"project": self._context.project, "slot": slot_id}
+        rows = await self._context.statements.rows(_TIMELINE, parameters)
         found = [fact_from_row(row) for row in rows if row.fact_id is not None]
         return Timeline(
             slot_id=slot_id,
@@ -120,20 +147,12 @@ class PostgresSlots:
             }
             for assertion in assertions
         ]
-        statement = insert(slot_assertions)
-        changing = ("slot_id", "partition_id", "update_time", *_ASSERTION_COLUMNS[1:])
-        updating = statement.on_conflict_do_update(
-            index_elements=["project_id", "assertion_id"],
-            set_={name: statement.excluded[name] for name in changing},
-        )
-        await self._context.statements.execute(updating, values)
+        await self._context.statements.execute(_UPSERT_ASSERTION, values)
 
     async def cardinality(self, predicate: str) -> Cardinality | None:
         """Returns the predicate's cardinality, ``None`` before its first use."""
-        query = select(predicates.c.cardinality).where(
-            predicates.c.project_id == self._context.project, predicates.c.predicate == predicate
-        )
-        row = await self._context.statements.first(query)
+        parameters = {"project": self._context.project, "predicate": predicate}
+        row = await self._context.statements.first(_CARDINALITY, parameters)
         return Cardinality(row.cardinality) if row else None
 
     async def register_predicate(self, predicate: str, cardinality: Cardinality, now: datetime) -> Cardinality:
@@ -141,33 +160,16 @@ class PostgresSlots:
         stored = await self.cardinality(predicate)
         if stored is not None:
             return stored
-        statement = insert(predicates).values(
-            project_id=self._context.project,
-            predicate=predicate,
-            cardinality=cardinality.value,
-            create_time=now,
-        )
-        inserted = await self._context.statements.first(
-            statement.on_conflict_do_nothing().returning(predicates.c.cardinality)
-        )
+        values = {
+            "project_id": self._context.project,
+            "predicate": predicate,
+            "cardinality": cardinality.value,
+            "create_time": now,
+        }
+        inserted = await self._context.statements.first(_INSERT_PREDICATE, values)
         if inserted is not None:
             return cardinality
         return await self.cardinality(predicate) or cardinality
-
-
-_ASSERTION_COLUMNS = (
-    "assertion_id",
-    "fact_id",
-    "time",
-    "value_key",
-    "value",
-    "kind",
-    "trust",
-    "state",
-    "end",
-    "ends",
-    "source_id",
-)
 
 
 def _assertion_values(assertion: Assertion) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import CursorResult, Executable, Row
+from sqlalchemy import BindParameter, CursorResult, Executable, Row, Text, bindparam
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -15,6 +15,13 @@ from concord_server.storage.changes import ChangeBuffer
 from concord_server.storage.errors import ConstraintViolatedError, translated_errors
 
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+PROJECT: BindParameter[str] = bindparam("project", type_=Text)
+"""The parameter that every query is restricted by.
+
+Statements are made once, when their module is loaded, and take what varies as parameters: making one costs more
+than executing it.
+"""
 
 
 class Statements:
