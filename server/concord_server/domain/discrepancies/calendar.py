@@ -134,6 +134,10 @@ def _times(text: str) -> Iterator[Moment]:
             if match[3]:
                 hour = hour % 12 + (12 if match[3].lower() == "p" else 0)
             yield Moment("clock", ((hour % 24) * 60 + minute,), *match.span())
+    for match in _PAST.finditer(text):
+        minutes = 30 if match[1].lower() == "half" else 15
+        measure, hour = _hour(match[3], match[4])
+        yield Moment(measure, (hour * 60 + (minutes if match[2].lower() == "past" else -minutes),), *match.span())
     for match in _HOUR.finditer(text):
         measure, hour = _hour(match[1], match[2])
         yield Moment(measure, (hour * 60,), *match.span())
@@ -142,10 +146,6 @@ def _times(text: str) -> Iterator[Moment]:
         _, hour = _hour(match[1], None)
         late = part in ("afternoon", "evening") or (part == "night" and hour % 12 >= 6)
         yield Moment("clock", ((hour % 12 + (12 if late else 0)) * 60,), *match.span())
-    for match in _PAST.finditer(text):
-        minutes = 30 if match[1].lower() == "half" else 15
-        measure, hour = _hour(match[3], match[4])
-        yield Moment(measure, (hour * 60 + (minutes if match[2].lower() == "past" else -minutes),), *match.span())
     for match in _OCLOCK.finditer(text):
         measure, hour = _hour(match[1], None)
         yield Moment(measure, (hour * 60,), *match.span())

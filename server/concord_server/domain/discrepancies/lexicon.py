@@ -101,17 +101,17 @@ def opposite(one: str, other: str) -> bool:
     table = antonyms()
     if other in table.get(one, ()):
         return True
-    ending = next((e for e in ("er", "est") if one.endswith(e) and other.endswith(e)), None)
+    ones, others = _graded(one), _graded(other)
+    return bool(ones or others) and any(second in table.get(first, ()) for first in ones | {one} for second in others | {other})
+
+
+def _graded(word: str) -> set[str]:
+    """Returns the stems that a comparative or superlative may come from, none for other words."""
+    ending = next((e for e in ("er", "est") if word.endswith(e) and len(word) > len(e) + 2), None)
     if ending is None:
-        return False
-    return any(
-        second in table.get(first, ()) for first in _graded(one, ending) for second in _graded(other, ending)
-    )
-
-
-def _graded(word: str, ending: str) -> set[str]:
+        return set()
     base = word[: -len(ending)]
-    forms = {base, stem(base + "e"), base[:-1] if len(base) > 2 and base[-1:] == base[-2:-1] else base}
+    forms = {base, stem(base + "e"), base[:-1] if base[-1:] == base[-2:-1] else base}
     return forms | ({base[:-1] + "y"} if base.endswith("i") else set())
 
 
@@ -129,10 +129,7 @@ def related(one: str, other: str) -> bool:
     """Whether two stems may mean the same: synonyms, or one names a kind of the other."""
     if one == other or other in _kin(one) or one in _kin(other):
         return True
-    for ending in ("er", "est"):
-        if one.endswith(ending) and other.endswith(ending) and len(one) > 4 and len(other) > 4:
-            return any(b in _kin(a) or a in _kin(b) for a in _graded(one, ending) for b in _graded(other, ending))
-    return False
+    return any(b in _kin(a) or a in _kin(b) for a in _graded(one) for b in _graded(other))
 
 
 def exclusive(one: str, other: str) -> bool:

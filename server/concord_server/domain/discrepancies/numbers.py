@@ -30,7 +30,7 @@ _NUMBER_WORD = "|".join([*_ONES, *_TENS, *_SCALES])
 _WORDS = rf"(?:{_NUMBER_WORD})(?:(?:\s+and\s+|[\s-]+)(?:{_NUMBER_WORD}))*"
 _DIGITS = r"(?:\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\.\d+"
 _PATTERN = re.compile(
-    rf"(?<![\w.])(?P<sign>[-−+](?=[\d.]))?(?P<digits>{_DIGITS})(?P<ordinal>st|nd|rd|th)?"
+    rf"(?<![A-Za-z0-9_.])(?P<sign>[-−+](?=[\d.]))?(?P<digits>{_DIGITS})(?P<ordinal>st|nd|rd|th)?"
     r"(?:(?P<glued>k|bn|mn|m(?=\b)|M|K|B)(?![\w])|\s+(?P<scale>hundred|thousand|millions?|billion|trillion|dozen|bn)\b)?"
     rf"|\b(?P<words>(?:an?\s+(?={'|'.join(_SCALES)}))?{_WORDS})\b|\b(?P<nth>{'|'.join(_ORDINALS)})\b",
     re.IGNORECASE,
@@ -88,7 +88,7 @@ def _digits(text: str, match: re.Match[str]) -> Number | None:
     if (
         not glued
         and not match["ordinal"]
-        and (after == "_" or after.isalpha())
+        and (after == "_" or (after.isascii() and after.isalpha()))
         and not _unit_may_follow(text, end)
     ):
         return None
