@@ -85,8 +85,8 @@ async def test_the_same_statement_at_once_is_one_fact_with_every_source(callers)
         )
         actions = Counter(a.action for a in answers)
         assert actions == {
-            reconcile_service_pb2.RECONCILE_ACTION_CREATED: 1,
-            reconcile_service_pb2.RECONCILE_ACTION_MERGED: CALLERS - 1,
+            resources_pb2.RECONCILE_ACTION_CREATED: 1,
+            resources_pb2.RECONCILE_ACTION_MERGED: CALLERS - 1,
         }
         facts = await crowd.facts()
         assert [f.source_count for f in facts] == [CALLERS]

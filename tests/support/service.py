@@ -41,6 +41,8 @@ def start_service(data_dir: Path, *flags: str, environment: dict[str, str] | Non
             "serve",
             "--listen",
             "127.0.0.1:0",
+            "--log-level",
+            "warning",
             "--data-dir",
             str(data_dir),
             *flags,
