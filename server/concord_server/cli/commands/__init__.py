@@ -1,0 +1,1 @@
+"""The commands, a file for each group; what they need is imported when they run."""

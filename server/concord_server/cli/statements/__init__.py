@@ -1,0 +1,1 @@
+"""Reading statements from files: lines, times and the fields of JSON lines."""
