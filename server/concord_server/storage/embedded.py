@@ -203,7 +203,7 @@ class EmbeddedPostgres:
         # This lock's owner alone runs servers here, so the one that wrote this file is gone. Its process id may
         # be another program's by now, which PostgreSQL would take for a running server.
         (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
-        self._socket = open_socket_directory(layout, account)
+        self._socket = open_socket_directory(layout, account, self._socket)
         self._server = self._launch(installation, layout, account)
         self._server.on_death(self._report_death)
         layout.prune_logs()
