@@ -191,6 +191,25 @@ async def test_a_broken_stream_goes_on_where_it_stopped(
     assert async_script.time.slept == [1]
 
 
+async def test_a_stream_may_break_often_as_long_as_it_gets_on(
+    async_script: Any, make: Any, policy: RetryPolicy, abort: Any
+) -> None:
+    async def one_at_a_time(requests: Any, context: Any) -> AsyncIterator[Answer]:
+        answered = False
+        async for request in requests:
+            if answered:
+                await abort(context, make.status(UNAVAILABLE))
+            yield Answer(index=request.index, response=make.reconciled())
+            answered = True
+
+    statements = ["x"] * (policy.max_attempts + 2)
+    async_script.stream("StreamReconcile", *[one_at_a_time] * len(statements))
+    async with async_script.client(retry=policy) as client:
+        outcomes = [outcome async for outcome in client.reconcile_many(statements, window=2)]
+    assert [outcome.index for outcome in outcomes] == list(range(len(statements)))
+    assert set(async_script.time.slept) == {1}
+
+
 async def test_leaving_early_ends_the_stream(async_script: Any, make: Any) -> None:
     ended = asyncio.Event()
 

@@ -160,6 +160,23 @@ def test_a_stream_that_keeps_breaking_is_given_up(script: Any, policy: RetryPoli
         call.result()
 
 
+def test_a_stream_may_break_often_as_long_as_it_gets_on(script: Any, make: Any, policy: RetryPolicy) -> None:
+    breaks = 3 * policy.max_attempts
+    client = script.client(retry=RetryPolicy(max_attempts=policy.max_attempts, initial_backoff=1, budget=breaks))
+    call = script.start(list, client.reconcile_many(Source(breaks + 1), window=1))
+    rpc = script.take_stream("StreamReconcile")
+    for _ in range(breaks):
+        reply(rpc, make, rpc.take_request())
+        unanswered = rpc.take_request()
+        rpc.terminate((), grpc.StatusCode.UNAVAILABLE, "down")
+        rpc = script.take_stream("StreamReconcile")
+    assert rpc.take_request() == unanswered
+    reply(rpc, make, unanswered)
+    finish(rpc)
+    assert len(call.result()) == breaks + 1
+    assert set(script.time.slept) == {1}
+
+
 def test_a_stream_that_fails_for_good_raises(script: Any, make: Any) -> None:
     call = script.start(list, script.client().reconcile_many(["a"]))
     status = make.status(grpc.StatusCode.PERMISSION_DENIED, reason="PERMISSION_DENIED")

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -63,3 +66,15 @@ def test_the_distribution_needs_grpc_and_protobuf_alone() -> None:
     names = {requirement.partition(">")[0] for requirement in project["dependencies"]}
     assert names == {"grpcio", "grpcio-status", "protobuf", "googleapis-common-protos"}
     assert (CLIENT / "concord" / "py.typed").is_file()
+
+
+def test_the_examples_of_the_readme_use_what_exists() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (CLIENT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        tree = ast.parse(f"async def example():\n{textwrap.indent(block, '    ')}")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert {alias.name for alias in node.names} <= set(concord.__all__)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "client":
+                assert hasattr(concord.Client, node.attr), node.attr
