@@ -14,3 +14,10 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningS
     data_dir: Path = tmp_path_factory.mktemp("two-processes")
     with running_service(data_dir, "--processes", "2") as service:
         yield service
+
+
+@pytest.fixture(scope="session")
+def cli_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningService]:
+    """One service for the tests of the command line and the examples; each brings a project of its own."""
+    with running_service(tmp_path_factory.mktemp("cli"), "--log-level", "warning") as service:
+        yield service

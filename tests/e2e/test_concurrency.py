@@ -6,20 +6,21 @@ import asyncio
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from itertools import pairwise
 
 import grpc
-import pytest
 import pytest_asyncio
-from google.protobuf import json_format
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from concord.v1 import (
     briefing_service_pb2,
     briefing_service_pb2_grpc,
+    enums_pb2,
     reconcile_service_pb2,
     reconcile_service_pb2_grpc,
     resources_pb2,
 )
+from google.protobuf import json_format
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from tests.support.service import RunningService, own_channel
 
 CALLERS = 32
@@ -51,7 +52,7 @@ class Callers:
         return list(answer.facts)
 
     async def conflicts(self) -> list[resources_pb2.Conflict]:
-        request = reconcile_service_pb2.ListConflictsRequest(state=resources_pb2.CONFLICT_STATE_OPEN)
+        request = reconcile_service_pb2.ListConflictsRequest(state=enums_pb2.CONFLICT_STATE_OPEN)
         answer = await self._reconcile[0].ListConflicts(request, metadata=self._metadata, timeout=60)
         return list(answer.conflicts)
 
@@ -85,8 +86,8 @@ async def test_the_same_statement_at_once_is_one_fact_with_every_source(callers)
         )
         actions = Counter(a.action for a in answers)
         assert actions == {
-            resources_pb2.RECONCILE_ACTION_CREATED: 1,
-            resources_pb2.RECONCILE_ACTION_MERGED: CALLERS - 1,
+            enums_pb2.RECONCILE_ACTION_CREATED: 1,
+            enums_pb2.RECONCILE_ACTION_MERGED: CALLERS - 1,
         }
         facts = await crowd.facts()
         assert [f.source_count for f in facts] == [CALLERS]
@@ -107,7 +108,7 @@ async def test_one_request_id_at_once_writes_once_and_answers_alike(callers):
     for _ in range(ROUNDS):
         crowd = callers()
         request = Reconcile(text="Backups run nightly", request_id=str(uuid.uuid4()))
-        answers = await crowd.all_at_once(lambda _: request)
+        answers = await crowd.all_at_once(lambda _, same=request: same)
         assert len({a.SerializeToString(deterministic=True) for a in answers}) == 1
         [fact] = await crowd.facts()
         assert fact.reinforcement_count == 0
@@ -121,10 +122,10 @@ async def test_rival_superseding_claims_at_once_leave_one_timeline(callers):
         )
         facts = sorted(await crowd.facts(), key=lambda f: f.valid_from.seconds)
         assert [int(f.claim.value.number_value) for f in facts] == list(range(CALLERS))
-        for earlier, later in zip(facts, facts[1:], strict=False):
+        for earlier, later in pairwise(facts):
             assert earlier.valid_to == later.valid_from
-            assert earlier.status == resources_pb2.FACT_STATUS_SUPERSEDED
-        assert facts[-1].status == resources_pb2.FACT_STATUS_ACTIVE
+            assert earlier.status == enums_pb2.FACT_STATUS_SUPERSEDED
+        assert facts[-1].status == enums_pb2.FACT_STATUS_ACTIVE
         assert not facts[-1].HasField("valid_to")
 
 
@@ -136,13 +137,13 @@ async def test_rival_claims_for_review_at_once_are_one_conflict(callers):
                 text=f"Priya owns {n} bikes",
                 claim=_claim(n),
                 observe_time=_at(n),
-                contradiction_policy=resources_pb2.CONTRADICTION_POLICY_CONFLICT,
+                contradiction_policy=enums_pb2.CONTRADICTION_POLICY_CONFLICT,
             )
         )
         by_status = Counter(f.status for f in await crowd.facts())
-        assert by_status[resources_pb2.FACT_STATUS_ACTIVE] == 1
-        late = by_status[resources_pb2.FACT_STATUS_SUPERSEDED]
-        waiting = by_status[resources_pb2.FACT_STATUS_PENDING]
+        assert by_status[enums_pb2.FACT_STATUS_ACTIVE] == 1
+        late = by_status[enums_pb2.FACT_STATUS_SUPERSEDED]
+        waiting = by_status[enums_pb2.FACT_STATUS_PENDING]
         assert late + waiting == CALLERS - 1
         conflicts = await crowd.conflicts()
         assert sum(len(c.facts) for c in conflicts) == (waiting + 1 if waiting else 0)
@@ -158,6 +159,6 @@ async def test_contradicting_statements_at_once_never_merge(callers):
             )
         )
         facts = await crowd.facts()
-        active = [f for f in facts if f.status == resources_pb2.FACT_STATUS_ACTIVE]
+        active = [f for f in facts if f.status == enums_pb2.FACT_STATUS_ACTIVE]
         assert [f.text for f in active] == ["The orders database listens on port 5003"]
         assert {f.text for f in facts} == {f"The orders database listens on port {5000 + n}" for n in range(4)}

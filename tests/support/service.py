@@ -63,7 +63,9 @@ def wait_until_serving(target: str, service: str = "") -> None:
     """Returns once health says SERVING."""
     with grpc.insecure_channel(target) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
-        watch = stub.Watch(health_pb2.HealthCheckRequest(service=service), timeout=READY_SECONDS, wait_for_ready=True)
+        watch = stub.Watch(
+            health_pb2.HealthCheckRequest(service=service), timeout=READY_SECONDS, wait_for_ready=True
+        )
         for answer in watch:
             if answer.status == health_pb2.HealthCheckResponse.SERVING:
                 watch.cancel()
