@@ -1,7 +1,6 @@
 """Negations and opposite words are named, and cancel each other."""
 
 import pytest
-
 from concord_server.domain.discrepancies import detect
 
 

@@ -2,7 +2,6 @@
 
 import pint
 import pytest
-
 from concord_server.domain.discrepancies import detect
 from concord_server.domain.discrepancies.numbers import find_numbers, words_value
 from concord_server.domain.discrepancies.units import UNITS
@@ -108,7 +107,14 @@ def test_the_unit_table_agrees_with_pint(alias, registry):
     if unit.dimension == "temperature" or unit.dimension == "angle_or_temperature":
         assert unit.factor > 0
         return
-    names = {"calendar": "month", "length": "metre", "mass": "kilogram", "time": "second", "data": "byte", "bits": "bit"}
+    names = {
+        "calendar": "month",
+        "length": "metre",
+        "mass": "kilogram",
+        "time": "second",
+        "data": "byte",
+        "bits": "bit",
+    }
     base = names.get(unit.dimension) or BASES[unit.dimension]
     if unit.name == "decade":
         assert unit.factor == 10 * UNITS["year"].factor

@@ -1,7 +1,6 @@
 """Modal verbs, quantifiers, comparison and direction."""
 
 import pytest
-
 from concord_server.domain.discrepancies import detect
 
 

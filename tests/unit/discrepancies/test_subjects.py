@@ -1,7 +1,6 @@
 """Another subject, another value in the same frame, and swapped roles."""
 
 import pytest
-
 from concord_server.domain.discrepancies import detect
 
 

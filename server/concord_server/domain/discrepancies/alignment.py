@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from concord_server.domain.discrepancies.mentions import Mention, find_mentions
 from concord_server.domain.discrepancies.opposites import pair_opposites
-from concord_server.domain.discrepancies.words import Word, readable, tokenize
+from concord_server.domain.discrepancies.words import Word, listed, readable, tokenize
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Side:
 
 
 _OPPOSED_FUNCTION_WORDS = frozenset(
-    ["on", "off", "up", "down", "in", "out", "over", "under", "before", "after", "above", "below", "more", "less", "most", "least"]
+    listed("on off up down in out over under before after above below more less most least")
 )
 
 

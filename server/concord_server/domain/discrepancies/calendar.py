@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from concord_server.domain.discrepancies.words import listed
+
 MONTHS = {
     name: number + 1
     for number, names in enumerate(
@@ -32,12 +34,17 @@ WEEKDAYS = {
     for name in names.split()
 }
 _HOURS = {
-    name: i + 1 for i, name in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"])
+    name: i + 1 for i, name in enumerate(listed("one two three four five six seven eight nine ten eleven twelve"))
 }
 _DAY_WORDS = {
     name: i + 1
     for i, name in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth", "twenty-first", "twenty-second", "twenty-third", "twenty-fourth", "twenty-fifth", "twenty-sixth", "twenty-seventh", "twenty-eighth", "twenty-ninth", "thirtieth", "thirty-first"]
+        listed(
+            """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+        fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth twenty-first twenty-second
+        twenty-third twenty-fourth twenty-fifth twenty-sixth twenty-seventh twenty-eighth twenty-ninth
+        thirtieth thirty-first"""
+        )
     )
 }
 UNKNOWN = 0
@@ -58,7 +65,8 @@ _DATES = (
 _SLASHED = re.compile(r"(?<![\d/.])(\d{1,2})[/.](\d{1,2})[/.](\d{4}|\d{2})(?![\d/])")
 _MONTH_ALONE = re.compile(rf"\b({_MONTH})\b\.?", _I)
 _YEAR_ALONE = re.compile(
-    rf"\b(?:in|since|by|until|till|of|from|during|before|after|for|year|to)\s+({_YEAR})\b(?![%:]|\s*(?:[a-z]+s\b))",
+    rf"\b(?:in|since|by|until|till|of|from|during|before|after|for|year|to)\s+({_YEAR})\b(?![%:]|"
+    rf"\s*(?:[a-z]+s\b))",
     _I,
 )
 _WEEKDAY = re.compile(rf"\b({'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})(?:s|'s)?\b", _I)
@@ -67,7 +75,8 @@ _CLOCK = re.compile(
 )
 _HOUR = re.compile(rf"(?<![\w:.])(\d{{1,2}}|{'|'.join(_HOURS)})\s*([ap])\.?\s?m\b\.?", _I)
 _PART_OF_DAY = re.compile(
-    rf"(?<![\w:.])(\d{{1,2}}|{'|'.join(_HOURS)})(?:\s*o'?’?clock)?\s+(?:in\s+the\s+(morning|afternoon|evening)|at\s+(night))\b",
+    rf"(?<![\w:.])(\d{{1,2}}|{'|'.join(_HOURS)})(?:\s*o'?’?clock)?\s+(?:in\s+the\s+(morning|afternoon|"
+    rf"evening)|at\s+(night))\b",
     _I,
 )
 _OCLOCK = re.compile(rf"(?<![\w:.])(\d{{1,2}}|{'|'.join(_HOURS)})\s*o['’]?clock\b", _I)
@@ -175,21 +184,7 @@ def _words(text: str) -> Iterator[Moment]:
 
 
 def _code(word: str) -> int:
-    names = (
-        "last",
-        "this",
-        "next",
-        "previous",
-        "week",
-        "month",
-        "quarter",
-        "year",
-        "spring",
-        "summer",
-        "autumn",
-        "fall",
-        "winter",
-    )
+    names = listed("""last this next previous week month quarter year spring summer autumn fall winter""")
     index = names.index(word.lower())
     return {3: 0, 11: 10}.get(index, index)
 

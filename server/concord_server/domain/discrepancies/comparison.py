@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from concord_server.domain.discrepancies.alignment import Alignment
 from concord_server.domain.judgement import Discrepancy, Finding
 
-_NUMBER = r"(?=\s+(?:about\s+)?(?:[$€£]\s?)?(?:\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|twenty|thirty|half|a\s+(?:dozen|hundred|thousand|million)))"
+_NUMBER = (
+    r"(?=\s+(?:about\s+)?(?:[$€£]\s?)?(?:\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|"
+    r"ten\b|twenty|thirty|half|a\s+(?:dozen|hundred|thousand|million)))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +28,59 @@ class _Axis:
 _AXES = (
     _Axis(
         "bound",
-        re.compile(rf"\b(?:more than|over|above|at least|no (?:less|fewer) than|exceed(?:s|ed|ing)?|upwards of|not less than|greater than|minimum of|longer than|higher than){_NUMBER}"),
-        re.compile(rf"\b(?:less than|fewer than|under|below|at most|no more than|not more than|smaller than|maximum of|shorter than|lower than){_NUMBER}"),
+        re.compile(
+            rf"\b(?:more than|over|above|at least|no (?:less|fewer) than|exceed(?:s|ed|ing)?|upwards of|"
+            rf"not less than|greater than|minimum of|longer than|higher than){_NUMBER}"),
+        re.compile(
+            rf"\b(?:less than|fewer than|under|below|at most|no more than|not more than|smaller than|"
+            rf"maximum of|shorter than|lower than){_NUMBER}"),
         alone=True,
     ),
-    _Axis("nearness", re.compile(rf"\b(?:almost|nearly){_NUMBER}"), re.compile(rf"\b(?:more than|over|above){_NUMBER}")),
+    _Axis(
+        "nearness",
+        re.compile(rf"\b(?:almost|nearly){_NUMBER}"),
+        re.compile(rf"\b(?:more than|over|above){_NUMBER}"),
+    ),
     _Axis(
         "change",
-        re.compile(r"\b(?:grew|grow(?:s|n|ing)?|increas(?:e|es|ed|ing)|r[io]se[sn]?|rising|climb(?:s|ed|ing)?|went up|goes up|was up|is up|up by|gain(?:s|ed)?|rais(?:e|es|ed|ing)|expand(?:s|ed|ing)?|improv(?:e|es|ed|ing)|jumped|soared|doubled|tripled|surged)\b"),
-        re.compile(r"\b(?:f[ae]ll(?:s|en|ing)?|decreas(?:e|es|ed|ing)|drop(?:s|ped|ping)?|declin(?:e|es|ed|ing)|went down|goes down|was down|is down|down by|reduc(?:e|es|ed|ing)|shr[aiu]nk(?:s|ing)?|cut(?:s)?|lower(?:s|ed|ing)|los[et]s?|halved|plunged|sank|worsen(?:s|ed)?|slumped)\b"),
+        re.compile(
+            r"\b(?:grew|grow(?:s|n|ing)?|increas(?:e|es|ed|ing)|r[io]se[sn]?|rising|climb(?:s|ed|ing)?|"
+            r"went up|goes up|was up|is up|up by|gain(?:s|ed)?|rais(?:e|es|ed|ing)|expand(?:s|ed|ing)?|"
+            r"improv(?:e|es|ed|ing)|jumped|soared|doubled|tripled|surged)\b"),
+        re.compile(
+            r"\b(?:f[ae]ll(?:s|en|ing)?|decreas(?:e|es|ed|ing)|drop(?:s|ped|ping)?|declin(?:e|es|ed|ing)|"
+            r"went down|goes down|was down|is down|down by|reduc(?:e|es|ed|ing)|shr[aiu]nk(?:s|ing)?|"
+            r"cut(?:s)?|lower(?:s|ed|ing)|los[et]s?|halved|plunged|sank|worsen(?:s|ed)?|slumped)\b"),
     ),
-    _Axis("order", re.compile(r"\b(?:before|prior to|earlier than|sooner than|until|by)\b(?= )"), re.compile(r"\b(?:after|following|later than|since)\b(?= )")),
-    _Axis("height", re.compile(r"\b(?:above|over|on top of|upstairs)\b"), re.compile(r"\b(?:below|under|beneath|underneath|downstairs)\b")),
+    _Axis(
+        "order",
+        re.compile(r"\b(?:before|prior to|earlier than|sooner than|until|by)\b(?= )"),
+        re.compile(r"\b(?:after|following|later than|since)\b(?= )"),
+    ),
+    _Axis(
+        "height",
+        re.compile(r"\b(?:above|over|on top of|upstairs)\b"),
+        re.compile(r"\b(?:below|under|beneath|underneath|downstairs)\b"),
+    ),
     _Axis(
         "degree",
-        re.compile(r"\b(?:more|greater|higher|bigger|larger|better|longer|faster|older|taller|heavier|stronger|hotter|richer|wider|farther|earlier)\b(?=.*\bthan\b)"),
-        re.compile(r"\b(?:less|fewer|lower|smaller|worse|shorter|slower|younger|lighter|weaker|colder|poorer|narrower|nearer|later)\b(?=.*\bthan\b)"),
+        re.compile(
+            r"\b(?:more|greater|higher|bigger|larger|better|longer|faster|older|taller|heavier|stronger|"
+            r"hotter|richer|wider|farther|earlier)\b(?=.*\bthan\b)"),
+        re.compile(
+            r"\b(?:less|fewer|lower|smaller|worse|shorter|slower|younger|lighter|weaker|colder|poorer|"
+            r"narrower|nearer|later)\b(?=.*\bthan\b)"),
     ),
-    _Axis("extreme", re.compile(r"\b(?:maximum|highest|most|largest|biggest|best|longest|first|latest|newest)\b"), re.compile(r"\b(?:minimum|lowest|least|smallest|worst|shortest|last|earliest|oldest)\b")),
+    _Axis("extreme", re.compile(
+        r"\b(?:maximum|highest|most|largest|biggest|best|longest|first|latest|newest)\b"
+        ),
+        re.compile(
+            r"\b(?:minimum|lowest|least|smallest|worst|shortest|last|earliest|oldest)\b")),
 )  # fmt: skip
 _TIMELIKE = re.compile(r"\b(?:by|until)\b")
 _FROM_TO = re.compile(
-    r"\bfrom (?P<start>[^,.;]+?) (?:to|into|until) (?P<end>[^,.;]+?)(?= (?:in|on|at|by|for|with|because|after|before|since)\b|[,.;]|$)"
+    r"\bfrom (?P<start>[^,.;]+?) (?:to|into|until) (?P<end>[^,.;]+?)(?= (?:in|on|at|by|for|with|because|"
+    r"after|before|since)\b|[,.;]|$)"
 )
 
 

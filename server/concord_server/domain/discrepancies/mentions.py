@@ -30,7 +30,8 @@ class Mention:
     Attributes:
         kind: NUMBER, UNIT, CURRENCY, VERSION, DATE or TIME.
         measure: what is measured: dimension, currency code, "percent", "ordinal", "weekday", "date", … or empty.
-        value: comparable value: base units for UNIT, (year, month, day) for dates, minutes for times, text for versions.
+        value: comparable value: base units for UNIT, (year, month, day) for dates, minutes for times, text for
+            versions.
         raw: the number as written, for telling a changed unit from a changed number.
         unit: the unit's name.
         noun: stem of the word that follows, for binding numbers to what they count.
@@ -186,7 +187,7 @@ def _spread(found: list[Mention], text: str) -> list[Mention]:
             if following.kind is Discrepancy.UNIT and following.raw:
                 factor = float(following.value) / following.raw if isinstance(following.value, float) else 1.0
                 mention = _as(mention, following, mention.raw * factor)  # noqa: PLW2901
-            elif following.measure == "percent":
+            elif following.measure == "percent" and mention.raw is not None:
                 mention = _as(mention, following, mention.raw)  # noqa: PLW2901
         result.append(mention)
     return result

@@ -10,19 +10,22 @@ from concord_server.domain.judgement import Discrepancy, Finding
 
 _MODALS = {
     "obligation": re.compile(
-        r"\b(?:must|ha(?:ve|s|d) (?:got )?to|need(?:s|ed)? to|(?:is|are|was|were|be) (?:required|obliged|obligated|forced|compelled) to|"
+        r"\b(?:must|ha(?:ve|s|d) (?:got )?to|need(?:s|ed)? to|(?:is|are|was|were|be) (?:required|obliged|"
+        r"obligated|forced|compelled) to|"
         r"(?:is|are) mandatory|(?:is|are) compulsory|shall)\b"
     ),
     "permission": re.compile(
         r"\b(?:may(?! \d)|(?:is|are|was|were|be) (?:allowed|permitted|free) to|optional(?:ly)?)\b"
     ),
     "advice": re.compile(
-        r"\b(?:should|ought to|had better|(?:is|are) (?:advised|recommended|encouraged) to|(?:is|are) recommended)\b"
+        r"\b(?:should|ought to|had better|(?:is|are) (?:advised|recommended|encouraged) to|(?:is|"
+        r"are) recommended)\b"
     ),
     "possibility": re.compile(r"\b(?:might|could|possibly|perhaps|maybe|probably|(?:is|are) likely to)\b"),
     "ability": re.compile(r"\b(?:can|(?:is|are|was|were) able to|(?:is|are) capable of)\b"),
     "intention": re.compile(
-        r"\b(?:plan(?:s|ned)? to|intend(?:s|ed)? to|want(?:s|ed)? to|hope(?:s|d)? to|going to|consider(?:s|ed|ing) \w+ing)\b"
+        r"\b(?:plan(?:s|ned)? to|intend(?:s|ed)? to|want(?:s|ed)? to|hope(?:s|d)? to|going to|"
+        r"consider(?:s|ed|ing) \w+ing)\b"
     ),
 }
 _COMPATIBLE = frozenset(
@@ -46,7 +49,8 @@ _QUANTIFIERS = {
     "only": re.compile(r"\b(?:only|exclusively|solely|nothing but)\b"),
 }
 _NO_QUANTITY = re.compile(
-    r"\bno longer\b|\bno\. ?\d|\bnot (?:all|every|always|everyone|only|just)\b|\bat all\b|\ball of a sudden\b|\bafter all\b|\ball the same\b|\beach other\b|\bonly (?:in|on|at|since)?\s?\d"
+    r"\bno longer\b|\bno\. ?\d|\bnot (?:all|every|always|everyone|only|just)\b|\bat all\b|"
+    r"\ball of a sudden\b|\bafter all\b|\ball the same\b|\beach other\b|\bonly (?:in|on|at|since)?\s?\d"
 )
 
 

@@ -5,24 +5,34 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from concord_server.domain.discrepancies.words import listed
+
 _ONES = {
     name: value
     for value, name in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+        listed(
+            """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+            sixteen
+        seventeen eighteen nineteen"""
+        )
     )
 }
 _TENS = {
-    name: 10 * (i + 2) for i, name in enumerate(["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"])
+    name: 10 * (i + 2) for i, name in enumerate(listed("twenty thirty forty fifty sixty seventy eighty ninety"))
 }
 _SCALES = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9, "trillion": 10**12, "dozen": 12}
 _ORDINALS = {
     name: value + 1
     for value, name in enumerate(
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth", "twentieth"]
+        listed(
+            """first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth
+        fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"""
+        )
     )
 }
 _MULTIPLIERS = {
-    "k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "millions": 1e6, "bn": 1e9, "b": 1e9, "billion": 1e9,
+    "k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "millions": 1e6, "bn": 1e9, "b": 1e9,
+    "billion": 1e9,
     "trillion": 1e12, "tn": 1e12, "hundred": 1e2, "dozen": 12.0,
 }  # fmt: skip
 
@@ -31,7 +41,8 @@ _WORDS = rf"(?:{_NUMBER_WORD})(?:(?:\s+and\s+|[\s-]+)(?:{_NUMBER_WORD}))*"
 _DIGITS = r"(?:\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?|\d+,\d{1,2}(?!\d)|\.\d+"
 _PATTERN = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<sign>[-−+](?=[\d.]))?(?P<digits>{_DIGITS})(?P<ordinal>st|nd|rd|th)?"
-    r"(?:(?P<glued>k|bn|mn|m(?=\b)|M|K|B)(?![\w])|\s+(?P<scale>hundred|thousand|millions?|billion|trillion|dozen|bn)\b)?"
+    r"(?:(?P<glued>k|bn|mn|m(?=\b)|M|K|B)(?![\w])|\s+(?P<scale>hundred|thousand|millions?|billion|"
+    r"trillion|dozen|bn)\b)?"
     rf"|\b(?P<words>(?:an?\s+(?={'|'.join(_SCALES)}))?{_WORDS})\b|\b(?P<nth>{'|'.join(_ORDINALS)})\b",
     re.IGNORECASE,
 )

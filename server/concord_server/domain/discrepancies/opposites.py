@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from concord_server.domain.discrepancies.lexicon import opposite
-from concord_server.domain.discrepancies.words import Word
+from concord_server.domain.discrepancies.words import Word, listed
 
-_PREFIXES = ("un", "in", "im", "ir", "il", "dis", "non", "mis", "de")
+_PREFIXES = listed("un in im ir il dis non mis de")
 
 
 def opposed(word: Word, other: Word) -> bool:

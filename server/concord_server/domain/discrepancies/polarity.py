@@ -11,12 +11,16 @@ from concord_server.domain.discrepancies.opposites import prefixed
 from concord_server.domain.judgement import Discrepancy, Finding
 
 _NEGATION = re.compile(
-    r"\b(?:not any ?more|no longer|not|nobody|no one|none|nothing|nowhere|neither|never|cannot|without|hardly|scarcely|barely|"
-    r"unable to|fail(?:s|ed|ing)? to|refus(?:e|es|ed|ing) to|lack(?:s|ed|ing)?|cease[sd]? to|stop(?:s|ped)? \w+ing|quit(?:s)? \w+ing|"
-    r"gave up|gives up|given up|far from|free of|free from|den(?:y|ies|ied) \w+ing|no)\b|\b\w+n't\b|\bcant\b|\bdont\b|\bisnt\b"
+    r"\b(?:not any ?more|no longer|not|nobody|no one|none|nothing|nowhere|neither|never|cannot|without|"
+    r"hardly|scarcely|barely|"
+    r"unable to|fail(?:s|ed|ing)? to|refus(?:e|es|ed|ing) to|lack(?:s|ed|ing)?|cease[sd]? to|stop(?:s|"
+    r"ped)? \w+ing|quit(?:s)? \w+ing|"
+    r"gave up|gives up|given up|far from|free of|free from|den(?:y|ies|ied) \w+ing|no)\b|\b\w+n't\b|"
+    r"\bcant\b|\bdont\b|\bisnt\b"
 )
 _NOT_A_NEGATION = re.compile(
-    r"\bnot (?:only|just|merely|until|least)\b|\bno (?:later|sooner|more|less|fewer|earlier) than\b|\bno\. ?\d|\bno matter\b|"
+    r"\bnot (?:only|just|merely|until|least)\b|\bno (?:later|sooner|more|less|fewer|earlier) than\b|"
+    r"\bno\. ?\d|\bno matter\b|"
     r"\bwhether or not\b|\bif not\b|\bno doubt\b|\bwhy not\b|\bnothing but\b|\bcannot but\b"
 )
 

@@ -15,8 +15,8 @@ _MOMENTS = (Discrepancy.DATE, Discrepancy.TIME)
 
 def leftovers(alignment: Alignment) -> tuple[list[Mention], list[Mention]]:
     """Returns the quantities of the statement and of the known fact that have no equal on the other side."""
-    ours = [m for m in alignment.statement.statement.mentions]
-    theirs = [m for m in alignment.known.statement.mentions]
+    ours = list(alignment.statement.statement.mentions)
+    theirs = list(alignment.known.statement.mentions)
     for mention in list(ours):
         twin = next((other for other in theirs if _exactly(mention, other)), None) or next(
             (other for other in theirs if equal(mention, other)), None

@@ -6,19 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from concord_server.domain.discrepancies.alignment import Alignment, Statement
-from concord_server.domain.discrepancies.words import COPULAS, DETERMINERS, Word
+from concord_server.domain.discrepancies.words import COPULAS, DETERMINERS, Word, listed
 from concord_server.domain.judgement import Discrepancy, Finding
 
 _PASSIVE = re.compile(
     r"\b(?:is|are|was|were|been|being|be|gets?|got)\s+(?:\w+ly\s+|being\s+|not\s+)?\w+\s+(?:\w+\s+)?by\b"
 )
 _SYMMETRIC = re.compile(
-    r"\b(?:and|or|married|friends?|colleagues?|cousins?|siblings?|partners?|twins?|neighbou?rs?|equals?|same|identical|similar|between|"
-    r"near|close to|next to|beside|adjacent|together|along with|meets?|met|resembles?|differs?|unlike|versus|vs|roommates?|teammates?|"
+    r"\b(?:and|or|married|friends?|colleagues?|cousins?|siblings?|partners?|twins?|neighbou?rs?|equals?|"
+    r"same|identical|similar|between|"
+    r"near|close to|next to|beside|adjacent|together|along with|meets?|met|resembles?|differs?|unlike|"
+    r"versus|vs|roommates?|teammates?|"
     r"related|linked|connected|compatible|alongside|shares?|as well as)\b"
 )
 _PREPOSITIONS = frozenset(
-    ["in", "at", "on", "near", "during", "by", "for", "with", "inside", "outside", "under", "over", "north", "south", "east", "west", "last", "next", "every"]
+    listed("""in at on near during by for with inside outside under over north south east west last next every""")
 )
 
 
@@ -65,7 +67,7 @@ def _same_holder(one: Statement, two: Statement) -> bool:
 
 
 def _turned_round(one: Statement, two: Statement) -> bool:
-    """Whether one statement is the other around its copula: blue is the colour Ana likes, the colour Ana likes is blue."""
+    """Whether one statement is the other around its copula: red is what Ana likes, what Ana likes is red."""
     if _holders(one) and _holders(two):
         return False
     for first, second in ((one, two), (two, one)):
@@ -121,6 +123,6 @@ def _swapped_blocks(one: list[str], two: list[str]) -> tuple[tuple[int, int], tu
 
 
 def _fronted(statement: Statement, first: Word) -> bool:
-    """Whether the sentence begins with an adverbial ("In Paris lives Ana", "north of the village runs the road")."""
+    """Whether the sentence begins with an adverbial ("In Paris lives Ana", "north of the mill runs a road")."""
     lead = next((w for w in statement.words if w.lower[:1].isalnum()), first)
     return lead.lower in _PREPOSITIONS

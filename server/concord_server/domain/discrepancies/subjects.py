@@ -14,10 +14,12 @@ from concord_server.domain.judgement import Discrepancy, Finding
 Run = tuple[Word, ...]
 
 _CLEFT = re.compile(
-    r"^(?:the\s+)?[^,]+?\s(?:is|are|was|were)\s+(?:where|what|who|when|which|how|(?:the|an?)\s+\w+(?:\s+\w+)?\s+(?:that\s+|which\s+|where\s+|who\s+)?(?:[A-Z]\w+|the|his|her)\b)"
+    r"^(?:the\s+)?[^,]+?\s(?:is|are|was|were)\s+(?:where|what|who|when|which|how|(?:the|"
+    r"an?)\s+\w+(?:\s+\w+)?\s+(?:that\s+|which\s+|where\s+|who\s+)?(?:[A-Z]\w+|the|his|her)\b)"
 )
 _BY = re.compile(
-    r"\b(?:is|are|was|were|been|being|be|gets?|got)\s+(?:\w+ly\s+)?\w+(?:ed|en|t|ght|ne|wn|un|ut|de|ld|id|nd)\s+(?:\w+\s+)?by\b"
+    r"\b(?:is|are|was|were|been|being|be|gets?|got)\s+(?:\w+ly\s+)?\w+(?:ed|en|t|ght|ne|wn|un|ut|de|ld|id|"
+    r"nd)\s+(?:\w+\s+)?by\b"
 )
 _RELATIVE = frozenset(("where", "that", "which", "who", "whom", "when", "what"))
 _EXISTENTIAL = re.compile(r"^\s*there\s+(?:is|are|was|were)\b", re.IGNORECASE)
@@ -47,7 +49,7 @@ def _runs(side: Side, other: Side) -> list[Run]:
 
 
 def find_names(alignment: Alignment) -> Iterator[Finding]:
-    """Yields ENTITY where a name in the place of the subject differs, VALUE where it is what is said of the subject."""
+    """Yields ENTITY where a name in the subject's place differs, VALUE where it is what is said of the subject."""
     ours, theirs = _runs(alignment.statement, alignment.known), _runs(alignment.known, alignment.statement)
     for run in ours:
         other = next((o for o in theirs if not _same_name(run, o)), None)
@@ -132,7 +134,7 @@ def place(statement: Statement, run: Run) -> str:
 
 
 def _shared_head(word: str, words: list[Word]) -> bool:
-    """Whether a word may stand in front of a name within one noun phrase ("the flag", "The cluster"): a lone noun."""
+    """Whether a word may stand before a name within one noun phrase ("the flag dark_mode"): a lone noun."""
     position = next((i for i, w in enumerate(words) if w.lower == word), 9)
     return position <= 1 and bool(words) and words[0].lower in DETERMINERS
 
@@ -166,7 +168,7 @@ def find_values(alignment: Alignment) -> Iterator[Finding]:
 
 
 def find_nouns(alignment: Alignment) -> Iterator[Finding]:
-    """Yields ENTITY or VALUE where one ordinary word differs in an otherwise equal frame, and the two are no relatives.
+    """Yields ENTITY or VALUE where one ordinary word differs in an otherwise equal frame, and is no relative.
 
     Only plain cases count: the same words in the same order around one differing phrase at the start or the end.
     """

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: ``factor`` converts to the base of ``dimension`` (metre, kilogram, second, …), ``offset`` is added after."""
+    """A unit: ``factor`` converts to the base of ``dimension`` (metre, second, …), ``offset`` is added after."""
 
     name: str
     dimension: str
@@ -103,15 +103,21 @@ UNITS = _units()
 """Every spelling of a unit. Short symbols keep their case (mW is not MW); words of four letters or more do not."""
 
 CURRENCIES = {
-    "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₦": "NGN", "₿": "BTC",
-    "usd": "USD", "eur": "EUR", "gbp": "GBP", "jpy": "JPY", "inr": "INR", "chf": "CHF", "cny": "CNY", "aud": "AUD", "cad": "CAD",
-    "dollar": "USD", "dollars": "USD", "bucks": "USD", "euro": "EUR", "euros": "EUR", "sterling": "GBP", "quid": "GBP",
-    "yen": "JPY", "rupee": "INR", "rupees": "INR", "yuan": "CNY", "renminbi": "CNY", "won": "KRW", "franc": "CHF", "francs": "CHF",
-    "peso": "MXN", "pesos": "MXN", "real": "BRL", "reais": "BRL", "rand": "ZAR", "naira": "NGN", "krona": "SEK", "kronor": "SEK",
-    "rouble": "RUB", "roubles": "RUB", "ruble": "RUB", "rubles": "RUB", "lira": "TRY", "zloty": "PLN", "baht": "THB",
+    "$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₩": "KRW", "₽": "RUB", "₺": "TRY", "₦": "NGN",
+    "₿": "BTC",
+    "usd": "USD", "eur": "EUR", "gbp": "GBP", "jpy": "JPY", "inr": "INR", "chf": "CHF", "cny": "CNY",
+    "aud": "AUD", "cad": "CAD",
+    "dollar": "USD", "dollars": "USD", "bucks": "USD", "euro": "EUR", "euros": "EUR", "sterling": "GBP",
+    "quid": "GBP",
+    "yen": "JPY", "rupee": "INR", "rupees": "INR", "yuan": "CNY", "renminbi": "CNY", "won": "KRW",
+    "franc": "CHF", "francs": "CHF",
+    "peso": "MXN", "pesos": "MXN", "real": "BRL", "reais": "BRL", "rand": "ZAR", "naira": "NGN",
+    "krona": "SEK", "kronor": "SEK",
+    "rouble": "RUB", "roubles": "RUB", "ruble": "RUB", "rubles": "RUB", "lira": "TRY", "zloty": "PLN",
+    "baht": "THB",
     "cent": "USD/100", "cents": "USD/100", "pence": "GBP/100",
 }  # fmt: skip
-"""Symbols, codes and names of currencies. "Pounds" are a mass here and are compared by name where both are currencies."""
+"""Symbols, codes and names of currencies. "Pounds" are a mass; £36 and 36 pounds still compare as equal."""
 
 
 def find_unit(word: str) -> Unit | None:

@@ -9,42 +9,45 @@ from functools import lru_cache
 
 _TOKEN = re.compile(r"[^\W_]+(?:[_.'’@:/-]+[^\W_]+)*(?:\+\+|#)?['’]?|[^\w\s]|_+", re.UNICODE)
 
+
+def listed(words: str) -> tuple[str, ...]:
+    """Returns the words of a list that is written as running text."""
+    return tuple(words.split())
+
+
 FUNCTION_WORDS = frozenset(
-    ["a", "an", "the", "this", "that", "these", "those", "there", "here", "it", "its", "he", "she", "they", "them", "his", "her", "hers", "him", "their", "theirs", "we", "our", "ours", "us", "you", "your", "yours", "i", "my", "mine", "me", "myself", "himself", "herself", "itself", "themselves", "who", "whom", "whose", "which", "what", "where", "when", "why", "how", "be", "am", "is", "are", "was", "were", "been", "being", "have", "has", "had", "having", "do", "does", "did", "doing", "done", "will", "would", "shall", "should", "can", "could", "may", "might", "must", "ought", "of", "in", "on", "at", "by", "for", "with", "from", "to", "into", "onto", "upon", "about", "as", "than", "then", "and", "or", "but", "nor", "so", "if", "while", "because", "since", "until", "before", "after", "during", "over", "under", "above", "below", "between", "among", "through", "across", "against", "within", "without", "up", "down", "out", "off", "near", "per", "via", "also", "too", "just", "very", "really", "quite", "still", "already", "yet", "now", "currently", "presently", "again", "both", "either", "neither", "each", "every", "all", "some", "any", "no", "not", "never", "only", "more", "most", "less", "least", "few", "many", "much", "several", "own", "such", "same", "other", "another", "'s", "s", "t", "get", "gets", "got", "getting", "let", "lets", "said", "says", "per", "etc", "eg", "ie"]
+    listed(
+        """a an the this that these those there here it its he she they them his her hers him their theirs we our
+        ours us you your yours i my mine me myself himself herself itself themselves who whom whose which what
+        where when why how be am is are was were been being have has had having do does did doing done will
+        would shall should can could may might must ought of in on at by for with from to into onto upon about
+        as than then and or but nor so if while because since until before after during over under above below
+        between among through across against within without up down out off near per via also too just very
+        really quite still already yet now currently presently again both either neither each every all some
+        any no not never only more most less least few many much several own such same other another 's s t
+        get gets got getting let lets said says per etc eg ie"""
+    )
 )
 """Words that carry no content of their own; detectors of polarity, modality and direction read them separately."""
 
-DETERMINERS = frozenset(
-    ("the", "a", "an", "this", "that", "these", "those", "his", "her", "its", "their", "our", "my", "your")
-)
-COPULAS = frozenset(
-    ("is", "are", "was", "were", "be", "been", "being", "am", "'s", "remains", "became", "becomes")
-)
+DETERMINERS = frozenset(listed("the a an this that these those his her its their our my your"))
+COPULAS = frozenset(listed("is are was were be been being am 's remains became becomes"))
 AUXILIARIES = COPULAS | frozenset(
-    (
-        "has",
-        "have",
-        "had",
-        "will",
-        "would",
-        "can",
-        "could",
-        "may",
-        "might",
-        "must",
-        "shall",
-        "should",
-        "does",
-        "do",
-        "did",
-    )
+    listed("has have had will would can could may might must shall should does do did")
 )
 
 _FOREIGN = frozenset(
-    ["le", "la", "les", "des", "du", "une", "est", "et", "dans", "pour", "avec", "sur", "il", "elle", "nous", "vous", "sont", "der", "die", "das", "und", "ist", "nicht", "ein", "eine", "mit", "auf", "von", "zu", "den", "dem", "sind", "el", "los", "las", "y", "es", "un", "una", "en", "con", "por", "para", "que", "del", "se", "al", "lo", "di", "il", "gli", "nel", "della", "sono", "e", "ha", "o", "os", "as", "não", "em", "com", "uma", "um", "do", "da", "na", "no", "é", "het", "een", "van", "niet", "zijn", "på", "och", "är", "att", "som", "det", "inte"]
-) - frozenset(("die", "do", "no", "as", "la", "e", "o", "y", "en", "se", "al", "lo", "di", "los", "las", "el", "le", "del"))  # fmt: skip
+    listed(
+        """le la les des du une est et dans pour avec sur il elle nous vous sont der die das und ist nicht ein
+        eine mit auf von zu den dem sind el los las y es un una en con por para que del se al lo di il gli nel
+        della sono e ha o os as não em com uma um do da na no é het een van niet zijn på och är att som det
+        inte"""
+    )
+) - frozenset(listed("die do no as la e o y en se al lo di los las el le del"))  # fmt: skip
 _ENGLISH = frozenset(
-    ["the", "is", "are", "was", "were", "has", "have", "of", "and", "in", "on", "at", "to", "for", "with", "by", "from", "not", "no", "a", "an", "her", "his", "their", "will", "must"]
+    listed(
+        """the is are was were has have of and in on at to for with by from not no a an her his their will must"""
+    )
 )
 
 
@@ -104,15 +107,24 @@ def tokenize(text: str) -> tuple[Word, ...]:
 
 
 _IRREGULAR = {
-    "has": "have", "had": "have", "went": "go", "gone": "go", "goes": "go", "bought": "buy", "sold": "sell", "paid": "pay",
-    "wrote": "write", "written": "write", "made": "make", "took": "take", "taken": "take", "gave": "give", "given": "give",
-    "led": "lead", "held": "hold", "kept": "keep", "left": "leave", "lost": "lose", "won": "win", "ran": "run", "met": "meet",
-    "met ": "meet", "men": "man", "women": "woman", "children": "child", "people": "person", "mice": "mouse", "feet": "foot",
-    "spoke": "speak", "spoken": "speak", "began": "begin", "begun": "begin", "grew": "grow", "grown": "grow", "fell": "fall",
-    "fallen": "fall", "rose": "rise", "risen": "rise", "built": "build", "sent": "send", "spent": "spend", "taught": "teach",
-    "thought": "think", "told": "tell", "sat": "sit", "stood": "stand", "drove": "drive", "driven": "drive", "ate": "eat",
-    "eaten": "eat", "drank": "drink", "wore": "wear", "worn": "wear", "chose": "choose", "chosen": "choose", "became": "become",
-    "colour": "color", "colours": "color", "favourite": "favorite", "metres": "meter", "metre": "meter", "centre": "center",
+    "has": "have", "had": "have", "went": "go", "gone": "go", "goes": "go", "bought": "buy", "sold": "sell",
+    "paid": "pay",
+    "wrote": "write", "written": "write", "made": "make", "took": "take", "taken": "take", "gave": "give",
+    "given": "give",
+    "led": "lead", "held": "hold", "kept": "keep", "left": "leave", "lost": "lose", "won": "win", "ran": "run",
+    "met": "meet",
+    "met ": "meet", "men": "man", "women": "woman", "children": "child", "people": "person", "mice": "mouse",
+    "feet": "foot",
+    "spoke": "speak", "spoken": "speak", "began": "begin", "begun": "begin", "grew": "grow", "grown": "grow",
+    "fell": "fall",
+    "fallen": "fall", "rose": "rise", "risen": "rise", "built": "build", "sent": "send", "spent": "spend",
+    "taught": "teach",
+    "thought": "think", "told": "tell", "sat": "sit", "stood": "stand", "drove": "drive", "driven": "drive",
+    "ate": "eat",
+    "eaten": "eat", "drank": "drink", "wore": "wear", "worn": "wear", "chose": "choose", "chosen": "choose",
+    "became": "become",
+    "colour": "color", "colours": "color", "favourite": "favorite", "metres": "meter", "metre": "meter",
+    "centre": "center",
     "knives": "knife", "wives": "wife", "lives": "live", "leaves": "leave", "dying": "die", "lying": "lie",
 }  # fmt: skip
 
