@@ -87,15 +87,20 @@ async def test_what_arrives_during_a_run_makes_up_the_next_batch():
 
 
 async def test_callers_that_ask_again_at_once_stay_in_shared_batches():
-    runner = Runner()
+    runner = Runner(held=True)
     batcher = MicroBatcher(runner)
 
     async def caller(name: str) -> None:
-        for turn in range(5):
+        for turn in range(3):
             await batcher.submit([f"{name}{turn}"])
 
-    await asyncio.gather(caller("a"), caller("b"))
-    assert [len(batch) for batch in runner.batches] == [2] * 5
+    first = asyncio.create_task(caller("a"))
+    await runner.started(1)
+    second = asyncio.create_task(caller("b"))
+    await asyncio.sleep(0)
+    runner.release()
+    await asyncio.gather(first, second)
+    assert runner.batches == [["a0"], ["b0", "a1"], ["b1", "a2"], ["b2"]]
 
 
 async def test_no_batch_exceeds_the_item_limit():

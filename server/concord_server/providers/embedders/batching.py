@@ -131,13 +131,13 @@ class MicroBatcher(Generic[T, R]):
         try:
             return await call.answer
         finally:
-            self._drop_pending(call)
+            self._waiting -= len(call.pending)
+            call.pending.clear()
 
     async def close(self) -> None:
         """Refuses new calls, fails those with waiting items, and returns when the running batches have ended."""
         self._closed = True
         for call in self._ring:
-            self._drop_pending(call)
             call.fail(BatcherClosedError())
         self._ring.clear()
         if self._running:
@@ -165,7 +165,7 @@ class MicroBatcher(Generic[T, R]):
         cost = 0
         while self._ring and len(batch) < self._limits.max_items:
             call = self._ring.popleft()
-            if not call.pending:  # cancelled or failed meanwhile
+            if call.answer.done():  # cancelled or failed meanwhile
                 continue
             cost += call.costs[call.pending[0]]
             if batch and cost > self._limits.max_cost:
@@ -185,13 +185,8 @@ class MicroBatcher(Generic[T, R]):
             error = RuntimeError(f"{len(results)} results for a batch of {len(batch)}")
         if error is not None:
             for call, _ in batch:
-                self._drop_pending(call)
                 call.fail(error)
         else:
             for (call, index), result in zip(batch, results, strict=True):
                 call.deliver(index, result)
         self._schedule_pump()  # after the callers just answered had their turn: they may have more
-
-    def _drop_pending(self, call: _Call[T, R]) -> None:
-        self._waiting -= len(call.pending)
-        call.pending.clear()
