@@ -16,11 +16,11 @@ from concord_server.domain.timeline import (
     AssertionKind,
     AssertionState,
     Segment,
-    admitted,
+    effective,
     fold,
     holding_at,
 )
-from concord_server.domain.values import Json, carry_forward, value_key
+from concord_server.domain.values import Json
 
 
 class Outcome(StrEnum):
@@ -124,7 +124,8 @@ class _Placer:
         self.statement = statement
         self.segments = fold(timeline.assertions)
         self.holding = holding_at(self.segments, statement.time)
-        self.key = self._effective_key()
+        proposed = statement.assertion(statement.new_fact_id, AssertionState.ADMITTED)
+        self.key, _ = effective(proposed, self.holding.value if self.holding is not None else None)
         index = current_index(self.segments, now)
         self.current = self.segments[index] if index >= 0 else None
         self.owners = _owners(self.segments)
@@ -197,26 +198,31 @@ class _Placer:
         fact = self._fact_of_value(lambda f: f.fact_id in waiting)
         if fact is None:
             return None
-        incumbent = self.current
-        activates = self.statement.supersede and (
-            incumbent is None
-            or (self.statement.trust >= incumbent.trust and self.statement.time > incumbent.newest_time)
-        )
-        if not activates:
+        if not self._activates():
             return self._attach(
                 Outcome.REINFORCED,
                 fact.fact_id,
                 AssertionState.QUARANTINED,
                 "the same value waits for review",
             )
-        met = self.owners[id(incumbent)] if incumbent is not None else None
         placing = self._attach(
             Outcome.SUPERSEDED,
             fact.fact_id,
             AssertionState.ADMITTED,
             "a trusted statement of a waiting value",
+            trust=max(self.statement.trust, fact.trust),
         )
+        met = self.owners[id(self.current)] if self.current is not None else None
         return replace(placing, met_fact_id=met, assertions=_release(placing.assertions, fact.fact_id))
+
+    def _activates(self) -> bool:
+        """Whether the statement lets a waiting challenger replace the incumbent, if there is one."""
+        if not self.statement.supersede or self._forbidden():
+            return False
+        incumbent = self.current
+        if incumbent is None or self._disputed(self.owners[id(incumbent)]):
+            return True
+        return self.statement.trust >= incumbent.trust and self.statement.time > incumbent.newest_time
 
     def _conflict_by_trust_or_instant(self) -> Placing | None:
         problem = self._forbidden()
@@ -229,9 +235,11 @@ class _Placer:
         later = [s for s in self.segments if s.newest_time > self.statement.time]
         split = [s for s in earlier if s in later]
         following = next((s for s in later if s not in split), None)
+        placing = self._new(Outcome.HISTORICAL, reason="what holds now was stated later", met=self.current)
+        if not placing.is_new:
+            return placing
         return replace(
-            self._new(Outcome.HISTORICAL, reason="what holds now was stated later"),
-            met_fact_id=self.owners[id(self.current)],
+            placing,
             previous_fact_id=self.owners[id(earlier[-1])] if earlier else None,
             next_fact_id=self.owners[id(following)] if following and not split else None,
         )
@@ -239,40 +247,30 @@ class _Placer:
     def _against_what_holds(self) -> Placing | None:
         if self.holding is None:
             return None
-        met = self.owners[id(self.holding)]
-        if self._disputed(met):
+        if self._disputed(self.owners[id(self.holding)]):
             outcome = Outcome.SUPERSEDED if self.statement.supersede else Outcome.CREATED
-            placing = self._new(outcome, reason="what held was disputed")
-            return replace(placing, met_fact_id=met)
+            return self._new(outcome, reason="what held was disputed", met=self.holding)
         if not self.statement.supersede:
             return self.challenge("another value holds")
-        return replace(self._new(Outcome.SUPERSEDED, reason="newer by its time"), met_fact_id=met)
+        return self._new(Outcome.SUPERSEDED, reason="newer by its time", met=self.holding)
 
     def _forbidden(self) -> str | None:
         """Returns why the statement must not end or shorten what holds at its time, or ``None``."""
-        same_instant = [
-            segment
-            for segment in self.segments
-            if not self._equal(segment)
-            and not self._disputed(self.owners[id(segment)])
-            and any(a.time == self.statement.time for a in segment.assertions)
-        ]
-        if same_instant and not self.statement.correct:
+        if not self.statement.correct and any(self._stands_at_instant(segment) for segment in self.segments):
             return "another value was stated for the same instant"
         holding = self.holding
         if holding is None or self._equal(holding) or self._disputed(self.owners[id(holding)]):
             return None
-        higher = any(
-            a.trust > self.statement.trust and a.time <= self.statement.time for a in holding.assertions
-        )
+        higher = any(a.trust > self.statement.trust and a.time <= self.statement.time for a in holding.assertions)
         return "it would end what a higher trust said" if higher else None
 
-    def _effective_key(self) -> str:
-        statement = self.statement
-        if statement.correct or not statement.supersede or not isinstance(statement.value, dict):
-            return statement.value_key
-        previous = self.holding.value if self.holding is not None else None
-        return value_key(carry_forward(previous, statement.value))
+    def _stands_at_instant(self, segment: Segment) -> bool:
+        """Whether another value was stated for the statement's instant; a disputed one stands if it corrects."""
+        disputed = self._disputed(self.owners[id(segment)])
+        return not self._equal(segment) and any(
+            a.time == self.statement.time and (a.kind is AssertionKind.CORRECT or not disputed)
+            for a in segment.statements
+        )
 
     def _equal(self, segment: Segment | None) -> bool:
         return segment is not None and segment.value_key == self.key
@@ -286,25 +284,41 @@ class _Placer:
         return max(matching, key=lambda f: (f.create_time, f.fact_id), default=None)
 
     def _next_segment(self) -> Segment | None:
-        """Returns the segment whose first assertion is the next after the statement, if they can touch."""
-        later = [a for a in admitted(self.timeline.assertions) if a.time > self.statement.time]
-        if not later:
-            return None
-        first = min(later, key=lambda a: a.order)
-        segment = next((s for s in self.segments if s.assertions[0].assertion_id == first.assertion_id), None)
-        if segment is None or (self.statement.end is not None and self.statement.end < segment.start):
+        """Returns the segment that the next statement on the timeline opens, if the two can touch."""
+        time, end = self.statement.time, self.statement.end
+        segment = next((s for s in self.segments if s.newest_time > time), None)
+        if segment is None or segment.start <= time or (end is not None and end < segment.start):
             return None
         return segment
 
-    def _attach(self, outcome: Outcome, fact_id: UUID, state: AssertionState, reason: str) -> Placing:
+    def _attach(
+        self,
+        outcome: Outcome,
+        fact_id: UUID,
+        state: AssertionState,
+        reason: str,
+        *,
+        trust: Trust | None = None,
+    ) -> Placing:
+        """Places the statement in support of a known fact, with a higher ``trust`` than its own where given."""
         assertion = self.statement.assertion(fact_id, state)
+        if trust is not None:
+            assertion = replace(assertion, trust=trust)
         assertions = (*self.timeline.assertions, assertion)
         return Placing(outcome, fact_id, False, assertions, met_fact_id=fact_id, reason=reason)
 
-    def _new(self, outcome: Outcome, *, reason: str) -> Placing:
+    def _new(self, outcome: Outcome, *, reason: str, met: Segment | None = None) -> Placing:
+        """Places the statement as a fact of its own, unless that would only lengthen one of the same value."""
         fact_id = self.statement.new_fact_id
         assertion = self.statement.assertion(fact_id, AssertionState.ADMITTED)
-        return Placing(outcome, fact_id, True, (*self.timeline.assertions, assertion), reason=reason)
+        assertions = (*self.timeline.assertions, assertion)
+        touched = _touched(assertions, assertion)
+        if touched is not None:
+            return self._attach(
+                Outcome.REINFORCED, touched, AssertionState.ADMITTED, "the same value holds right before or after"
+            )
+        met_fact_id = self.owners[id(met)] if met is not None else None
+        return Placing(outcome, fact_id, True, assertions, met_fact_id=met_fact_id, reason=reason)
 
     def challenge(self, reason: str) -> Placing:
         fact_id = self.statement.new_fact_id
@@ -334,11 +348,22 @@ def _owners(segments: Sequence[Segment]) -> dict[int, UUID]:
     return owners
 
 
+def _touched(assertions: Sequence[Assertion], own: Assertion) -> UUID | None:
+    """Returns the fact whose segment would take in the assertion, ``None`` if it gets one of its own."""
+    segments = fold(assertions)
+    owners = _owners(segments)
+    segment = next((s for s in segments if own in s.assertions), None)
+    if segment is None:
+        return None
+    elsewhere = {owners[id(s)] for s in segments if s is not segment}
+    return next((a.fact_id for a in segment.assertions if a is not own and a.fact_id not in elsewhere), None)
+
+
 def _waiting(timeline: Timeline) -> frozenset[UUID]:
     """Returns the facts that wait in a conflict as challengers."""
-    return frozenset(
-        a.fact_id for a in timeline.assertions if a.state is AssertionState.QUARANTINED
-    ) & frozenset(f.fact_id for f in timeline.facts if f.status is FactStatus.PENDING)
+    return frozenset(a.fact_id for a in timeline.assertions if a.state is AssertionState.QUARANTINED) & frozenset(
+        f.fact_id for f in timeline.facts if f.status is FactStatus.PENDING
+    )
 
 
 def _release(assertions: tuple[Assertion, ...], fact_id: UUID) -> tuple[Assertion, ...]:

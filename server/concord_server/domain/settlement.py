@@ -14,7 +14,10 @@ from concord_server.domain.timeline import (
     AssertionKind,
     AssertionState,
     Segment,
+    effective,
     fold,
+    holding_at,
+    last_reinforce_time,
 )
 from concord_server.domain.values import Json
 
@@ -79,7 +82,8 @@ class Settlement:
     """Outcome of :func:`settle`.
 
     Attributes:
-        states: one per fact of the timeline that exists or came to be.
+        states: one per fact that the assertions are about, and one per fact that came to be. A fact that lost all
+            its assertions to another one stays as that settlement left it.
         assertions: all of them, each with the fact that it supports now.
         segments: the folded timeline.
     """
@@ -116,15 +120,18 @@ def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Set
         if owner is None:
             owner, split_from = new_id(), segment.assertions[0].fact_id
         moved.update({a.assertion_id: owner for a in segment.assertions if a.fact_id != owner})
-        status = _status_of(timeline.fact(owner), segment, _status_at(index, current), now)
+        origin = timeline.fact(split_from or owner)
+        status = _status_of(origin, segment, _status_at(index, current), now)
         states[owner] = _placed(owner, segment, status, split_from)
     assertions = tuple(
-        replace(a, fact_id=moved[a.assertion_id]) if a.assertion_id in moved else a
-        for a in timeline.assertions
+        replace(a, fact_id=moved[a.assertion_id]) if a.assertion_id in moved else a for a in timeline.assertions
     )
     for fact_id, own in _by_fact(timeline.assertions).items():
-        if fact_id not in states:
-            states[fact_id] = _unplaced(fact_id, timeline.fact(fact_id), own, moved)
+        fact = timeline.fact(fact_id)
+        if fact_id not in states and (fact is not None or _takes_part(own)):
+            left = [a for a in own if a.assertion_id not in moved]
+            joined = next((moved[a.assertion_id] for a in own if a.assertion_id in moved), None)
+            states[fact_id] = replace(_unplaced(fact_id, fact, left or own, segments), joined_into=joined)
     return Settlement(tuple(states.values()), assertions, segments, states)
 
 
@@ -140,14 +147,18 @@ def _status_at(index: int, current: int) -> FactStatus:
     return FactStatus.SUPERSEDED if index < current else FactStatus.PENDING
 
 
-def _status_of(fact: Fact | None, segment: Segment, status: FactStatus, now: datetime) -> FactStatus:
-    """Returns the status of a placed fact: a dispute stays, and so does an end that a caller declared."""
-    if fact is None:
+def _status_of(origin: Fact | None, segment: Segment, status: FactStatus, now: datetime) -> FactStatus:
+    """Returns the status of a placed fact: a dispute stays, and so does an end that a caller declared.
+
+    Args:
+        origin: the fact as it was; for the later part of a split, the fact that it was part of.
+    """
+    if origin is None:
         return status
-    if fact.status is FactStatus.DISPUTED:
+    if origin.status is FactStatus.DISPUTED:
         return FactStatus.DISPUTED
     over = segment.end is not None and segment.end <= now
-    if status is FactStatus.ACTIVE and over and fact.status is FactStatus.SUPERSEDED:
+    if status is FactStatus.ACTIVE and over and origin.status is FactStatus.SUPERSEDED and segment.amended:
         return FactStatus.SUPERSEDED
     return status
 
@@ -168,28 +179,32 @@ def _placed(fact_id: UUID, segment: Segment, status: FactStatus, split_from: UUI
 
 
 def _unplaced(
-    fact_id: UUID, fact: Fact | None, own: Sequence[Assertion], moved: dict[UUID, UUID]
+    fact_id: UUID, fact: Fact | None, own: Sequence[Assertion], segments: Sequence[Segment]
 ) -> FactState:
     """Returns the state of a fact that has no segment: it waits, was taken back, or never held."""
-    first = min(own, key=lambda a: a.order)
     found = {assertion.state for assertion in own}
     status, off_timeline, never_held = _unplaced_status(fact, found)
+    waiting = [a for a in own if a.state is AssertionState.QUARANTINED]
+    first = (waiting or own)[0]
     valid_from = fact.valid_from if fact else first.time
-    valid_to = fact.valid_to if fact else (first.end if first.ends else None)
-    waiting = [a for a in own if a.state is AssertionState.QUARANTINED] or list(own)
-    joined = next((moved[a.assertion_id] for a in own if a.assertion_id in moved), None)
+    valid_to = fact.valid_to if fact else first.stated_end
+    key, value = first.value_key, first.value
+    if status is FactStatus.PENDING:
+        holding = holding_at(segments, first.time)
+        key, value = effective(first, holding.value if holding else None)
+    elif fact is not None:
+        key, value = fact.value_key, fact.claim.value if fact.claim else None
     return FactState(
         fact_id=fact_id,
         status=status,
         valid_from=valid_from,
         valid_to=valid_from if never_held else valid_to,
-        value_key=fact.value_key if fact else first.value_key,
-        value=fact.claim.value if fact and fact.claim else first.value,
+        value_key=key,
+        value=value,
         trust=max(a.trust for a in own),
-        reinforcement_count=_reinforcements(waiting),
-        last_reinforce_time=max((a.time for a in waiting), default=valid_from),
+        reinforcement_count=_reinforcements(waiting or own),
+        last_reinforce_time=last_reinforce_time(waiting or own),
         off_timeline=off_timeline,
-        joined_into=joined,
     )
 
 
@@ -210,10 +225,17 @@ _OUT_OF_PLAY = frozenset({FactStatus.RETRACTED, FactStatus.ARCHIVED, FactStatus.
 
 
 def _by_fact(assertions: Sequence[Assertion]) -> dict[UUID, list[Assertion]]:
+    """Returns the statements about each fact, in order; amendments support nothing."""
     grouped: dict[UUID, list[Assertion]] = {}
-    for assertion in assertions:
-        grouped.setdefault(assertion.fact_id, []).append(assertion)
+    for assertion in sorted(assertions, key=lambda a: a.order):
+        if assertion.kind is not AssertionKind.AMEND:
+            grouped.setdefault(assertion.fact_id, []).append(assertion)
     return grouped
+
+
+def _takes_part(own: Sequence[Assertion]) -> bool:
+    """Whether an unknown fact is a new one, and not one that was erased."""
+    return any(a.state in {AssertionState.ADMITTED, AssertionState.QUARANTINED} for a in own)
 
 
 def _reinforcements(assertions: Sequence[Assertion]) -> int:

@@ -111,13 +111,18 @@ class Segment:
 
     @property
     def trust(self) -> Trust:
-        """The highest trust among its assertions."""
-        return max(assertion.trust for assertion in self.assertions)
+        """The highest trust among its statements."""
+        return max(statement.trust for statement in self.statements)
 
     @property
     def statements(self) -> tuple[Assertion, ...]:
         """Its assertions without amendments, in order; never empty."""
         return tuple(a for a in self.assertions if a.kind is not AssertionKind.AMEND)
+
+    @property
+    def amended(self) -> bool:
+        """Whether a caller decided about its bounds."""
+        return any(a.kind is AssertionKind.AMEND for a in self.assertions)
 
     @property
     def newest_time(self) -> datetime:

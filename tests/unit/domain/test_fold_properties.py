@@ -7,7 +7,7 @@ from concord_server.domain.timeline import AssertionKind, AssertionState, admitt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.builders import at, said, shape
+from tests.unit.domain.builders import at, said
 from tests.unit.domain.strategies import DAYS, VALUES, assertions
 
 ADMITTED = AssertionState.ADMITTED
