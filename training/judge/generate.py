@@ -54,7 +54,10 @@ SUBJECTS: dict[str, Callable[[random.Random], str]] = {
     "country": lambda rng: rng.choice(words.COUNTRIES),
     "city": lambda rng: rng.choice(words.CITIES),
     "title": lambda rng: "",
-    "obligation": lambda rng: rng.choice(["Visitors", "Employees", "Students", "Drivers", "Members", "Tenants", "Nurses", "Suppliers", "Players", "Volunteers", "Reviewers", "Passengers", "Interns", "Patients"]),
+    "obligation": lambda rng: rng.choice(words.listed(
+        """Visitors Employees Students Drivers Members Tenants Nurses Suppliers Players Volunteers Reviewers
+        Passengers Interns Patients"""
+    )),
     "none": lambda rng: "",
 }  # fmt: skip
 
@@ -112,18 +115,9 @@ def _surface(value: Value, rng: random.Random) -> str:
     return value[0] if rng.random() < 0.6 else rng.choice(value)
 
 
-_KINDS = (
-    "duplicate",
-    "value",
-    "subject",
-    "both",
-    "denial",
-    "denials",
-    "other",
-    "other_subject_other_value",
-    "detail",
-    "detail_value",
-    "detail_subject",
+_KINDS = words.listed(
+    """duplicate value subject both denial denials other other_subject_other_value detail detail_value
+        detail_subject"""
 )
 _WEIGHTS = (24, 26, 15, 4, 9, 3, 8, 1, 6, 2, 2)
 
@@ -136,86 +130,111 @@ def _excludes(frame: Frame, kind: str, first: Value, second: Value) -> bool:
     return any({first[0], second[0]} == set(pair) for pair in EXCLUDING[kind])
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """One frame with its slots drawn: the known statement and what may be set against it."""
+
+    frame: Frame
+    rng: random.Random
+    subject: tuple[str, ...]
+    value: Value
+    draw: Callable[[random.Random], Value]
+    one: str
+    two: str
+
+    def make(self, kind: str) -> Pair | None:
+        known = self._say(self.one, self.subject, self.value)
+        if kind in _NEEDS_SUBJECT and self.frame.subject == "none":
+            return None
+        if kind.startswith("detail"):
+            return self._detail(kind) if self.frame.details else None
+        makers: dict[str, Callable[[str], Pair | None]] = {
+            "duplicate": self._duplicate,
+            "value": self._other_value,
+            "subject": self._subject,
+            "both": self._both,
+            "denial": self._denial,
+            "denials": self._denials,
+            "other": self._other,
+        }
+        return makers[kind](known) if kind in makers else None
+
+    def _say(self, template: str, who: tuple[str, ...], what: Value) -> str:
+        return _text(template, self.rng.choice(who), _surface(what, self.rng), self.rng)
+
+    def _duplicate(self, known: str) -> Pair:
+        other = self._say(self.rng.choice(self.frame.wordings), self.subject, self.value)
+        return Pair(known, other, "E", "E", "0", "generated-duplicate")
+
+    def _other_value(self, known: str) -> Pair:
+        other = _another(self.draw, self.value, self.rng)
+        label = self._label(other)
+        return Pair(known, self._say(self.two, self.subject, other), label, label, "0", "generated-value")
+
+    def _subject(self, known: str) -> Pair:
+        return _distinct(known, self._say(self.two, self._other_subject(), self.value))
+
+    def _both(self, known: str) -> Pair:
+        other = self._other_subject()
+        return _distinct(known, self._say(self.two, other, _another(self.draw, self.value, self.rng)))
+
+    def _denial(self, known: str) -> Pair | None:
+        if not self.frame.denials:
+            return None
+        denial = self._say(self.rng.choice(self.frame.denials), self.subject, self.value)
+        return Pair(known, denial, "C", "C", "0", "generated-negation")
+
+    def _denials(self, _known: str) -> Pair | None:
+        if not self.frame.denials:
+            return None
+        denial = self.rng.choice(self.frame.denials)
+        if self.rng.random() < 0.5 and self.frame.subject != "none":
+            text = self._say(denial, self.subject, self.value)
+            return _distinct(text, self._say(denial, self._other_subject(), self.value))
+        texts = self._say(denial, self.subject, self.value), self._say(denial, self.subject, self.value)
+        return Pair(*texts, "E", "E", "0", "generated-duplicate")
+
+    def _other(self, known: str) -> Pair | None:
+        if not self.frame.others:
+            return None
+        other = self._say(self.rng.choice(self.frame.others), self.subject, self.value)
+        return Pair(known, other, "N", "N", "0", "generated-verb")
+
+    def _detail(self, kind: str) -> Pair:
+        detail = self.rng.choice(self.frame.details)
+        first = _text(self.one, self.subject[0], self.value[0], self.rng).rstrip(".")
+        long = f"{first} {detail}"
+        if kind == "detail":
+            short = _text(self.two, self.subject[0], self.value[0], self.rng)
+            return Pair(long, short, "E", "N", "0", "generated-detail")
+        if kind == "detail_value":
+            other = _another(self.draw, self.value, self.rng)
+            label = self._label(other)
+            short = _text(self.two, self.subject[0], other[0], self.rng)
+            return Pair(long, short, label, label, "0", "generated-value")
+        return _distinct(long, _text(self.two, self._other_subject()[0], self.value[0], self.rng))
+
+    def _other_subject(self) -> tuple[str, ...]:
+        return _another(lambda r: _subject(self.frame.subject, r), self.subject, self.rng)
+
+    def _label(self, other: Value) -> str:
+        return "C" if _excludes(self.frame, self.frame.value, self.value, other) else "N"
+
+
+def _distinct(known: str, statement: str) -> Pair:
+    return Pair(known, statement, "N", "N", "1", "generated-subject")
+
+
+_NEEDS_SUBJECT = frozenset(("subject", "both", "other_subject_other_value", "detail_subject"))
+
+
 def _frame_pair(frame: Frame, rng: random.Random) -> Pair | None:
     subject = _subject(frame.subject, rng)
     draw, value = _value(frame.value, rng)
     kind = rng.choices(_KINDS, _WEIGHTS)[0]
     one = rng.choice(frame.wordings)
     two = one if rng.random() < 0.35 else rng.choice(frame.wordings)
-
-    def say(template: str, who: tuple[str, ...], what: Value) -> str:
-        return _text(template, rng.choice(who), _surface(what, rng), rng)
-
-    known = say(one, subject, value)
-    if kind == "duplicate":
-        return Pair(known, say(rng.choice(frame.wordings), subject, value), "E", "E", "0", "generated-duplicate")
-    if kind == "value":
-        other = _another(draw, value, rng)
-        label = "C" if _excludes(frame, frame.value, value, other) else "N"
-        return Pair(known, say(two, subject, other), label, label, "0", "generated-value")
-    if kind in ("subject", "both", "other_subject_other_value", "detail_subject") and frame.subject == "none":
-        return None
-    if kind == "subject":
-        return Pair(
-            known, say(two, _other_subject(frame.subject, subject, rng), value), "N", "N", "1", "generated-subject"
-        )
-    if kind == "both":
-        return Pair(
-            known,
-            say(two, _other_subject(frame.subject, subject, rng), _another(draw, value, rng)),
-            "N",
-            "N",
-            "1",
-            "generated-subject",
-        )
-    if kind == "denial" and frame.denials:
-        return Pair(known, say(rng.choice(frame.denials), subject, value), "C", "C", "0", "generated-negation")
-    if kind == "denials" and frame.denials:
-        denial = rng.choice(frame.denials)
-        if rng.random() < 0.5 and frame.subject != "none":
-            return Pair(
-                say(denial, subject, value),
-                say(denial, _other_subject(frame.subject, subject, rng), value),
-                "N",
-                "N",
-                "1",
-                "generated-subject",
-            )
-        return Pair(say(denial, subject, value), say(denial, subject, value), "E", "E", "0", "generated-duplicate")
-    if kind == "other" and frame.others:
-        return Pair(known, say(rng.choice(frame.others), subject, value), "N", "N", "0", "generated-verb")
-    if frame.details and kind.startswith("detail"):
-        return _detail_pair(frame, kind, (subject, value, draw), one, two, rng)
-    return None
-
-
-def _other_subject(kind: str, not_this: tuple[str, ...], rng: random.Random) -> tuple[str, ...]:
-    return _another(lambda r: _subject(kind, r), not_this, rng)
-
-
-def _detail_pair(
-    frame: Frame,
-    kind: str,
-    content: tuple[tuple[str, ...], Value, Callable[[random.Random], Value]],
-    one: str,
-    two: str,
-    rng: random.Random,
-) -> Pair:
-    subject, value, draw = content
-    detail = rng.choice(frame.details)
-    long, short = _text(one, subject[0], value[0], rng).rstrip("."), two
-    if kind == "detail":
-        return Pair(f"{long} {detail}", _text(short, subject[0], value[0], rng), "E", "N", "0", "generated-detail")
-    if kind == "detail_value":
-        other = _another(draw, value, rng)
-        label = "C" if _excludes(frame, frame.value, value, other) else "N"
-        return Pair(
-            f"{long} {detail}", _text(short, subject[0], other[0], rng), label, label, "0", "generated-value"
-        )
-    other_subject = _other_subject(frame.subject, subject, rng)
-    return Pair(
-        f"{long} {detail}", _text(short, other_subject[0], value[0], rng), "N", "N", "1", "generated-subject"
-    )
+    return _Draft(frame, rng, subject, value, draw, one, two).make(kind)
 
 
 def _change_pair(rng: random.Random) -> Pair:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from training.judge.generate import Pair
+from training.judge.vocabulary import listed
 from training.judge.wordnet import antonyms, first_synonyms
 
 _CLAUSE = re.compile(
@@ -16,7 +17,16 @@ _CLAUSE = re.compile(
 _OBJECT = re.compile(r"^(?P<object>(?:an?|the|some) (?:\w+ )?\w+)(?P<tail>(?: (?:in|on|at|with|near|by) .*)?)$")
 _PARTICIPLES = dict(
     entry.split(":")
-    for entry in ["playing:played", "riding:ridden", "eating:eaten", "holding:held", "cutting:cut", "slicing:sliced", "chopping:chopped", "peeling:peeled", "throwing:thrown", "kicking:kicked", "catching:caught", "chasing:chased", "washing:washed", "cleaning:cleaned", "painting:painted", "reading:read", "carrying:carried", "pulling:pulled", "pushing:pushed", "driving:driven", "cooking:cooked", "frying:fried", "mixing:mixed", "pouring:poured", "drinking:drunk", "writing:written", "opening:opened", "climbing:climbed", "brushing:brushed", "petting:petted", "feeding:fed", "watching:watched", "hitting:hit", "lifting:lifted", "wearing:worn", "building:built", "making:made", "repairing:repaired", "using:used", "selling:sold", "folding:folded", "dragging:dragged", "grating:grated", "stirring:stirred", "strumming:strummed", "inspecting:inspected", "examining:examined", "drawing:drawn", "shooting:shot"]
+    for entry in listed(
+        """playing:played riding:ridden eating:eaten holding:held cutting:cut slicing:sliced chopping:chopped
+        peeling:peeled throwing:thrown kicking:kicked catching:caught chasing:chased washing:washed
+        cleaning:cleaned painting:painted reading:read carrying:carried pulling:pulled pushing:pushed
+        driving:driven cooking:cooked frying:fried mixing:mixed pouring:poured drinking:drunk writing:written
+        opening:opened climbing:climbed brushing:brushed petting:petted feeding:fed watching:watched
+        hitting:hit lifting:lifted wearing:worn building:built making:made repairing:repaired using:used
+        selling:sold folding:folded dragging:dragged grating:grated stirring:stirred strumming:strummed
+        inspecting:inspected examining:examined drawing:drawn shooting:shot"""
+    )
 )
 _BE_OR_HELP = re.compile(
     r"\b(is|are|was|were|has|have|had|can|could|will|would|should|must|may|might|do|does|did)\b(?! not|n't)"
@@ -71,8 +81,7 @@ def negation_pairs(sentence: str, rng: random.Random) -> Iterator[Pair]:
     plain = f"{sentence[:end]} not{sentence[end:]}"
     short = (
         f"{sentence[:end]}n't{sentence[end:]}"
-        if found[1]
-        in ("is", "are", "was", "were", "has", "have", "had", "could", "would", "should", "does", "do", "did")
+        if found[1] in listed("is are was were has have had could would should does do did")
         else plain
     )
     yield Pair(sentence, rng.choice((plain, short)), "C", "C", "0", "transformed-negation")

@@ -10,9 +10,12 @@ from training.judge import vocabulary as words
 Value = tuple[str, ...]
 """Surfaces of one value; the first is the plain one."""
 
-ONES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
-TENS = ["_", "_", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"]
+ONES = words.listed(
+    """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+        seventeen eighteen nineteen"""
+)
+TENS = words.listed("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
+ORDINALS = words.listed("""first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth""")
 
 
 def number_words(number: int) -> str:
@@ -135,9 +138,7 @@ def _version(rng: random.Random) -> Value:
 
 
 def _tech_version(rng: random.Random) -> Value:
-    tech = rng.choice(
-        ("Java", "Python", "Node", "PostgreSQL", "Redis", "OpenSSL", "Django", "React", "Ubuntu", "glibc", "Ruby")
-    )
+    tech = rng.choice(words.listed("Java Python Node PostgreSQL Redis OpenSSL Django React Ubuntu glibc Ruby"))
     number = rng.choice((str(rng.randint(2, 24)), f"{rng.randint(1, 20)}.{rng.randint(0, 20)}"))
     return (f"{tech} {number}", f"{tech} {number}", f"{tech} version {number}")
 

@@ -37,10 +37,13 @@ def detect(statement: str, known: str) -> tuple[Finding, ...]:
     """
     if text_key(statement) == text_key(known):
         return ()
-    alignment = align(read(statement), read(known))
-    detectors = _ALWAYS
-    if alignment.statement.statement.readable and alignment.known.statement.readable:
-        detectors = _ALWAYS + _ENGLISH
+    return find_all(align(read(statement), read(known)))
+
+
+def find_all(alignment: Alignment) -> tuple[Finding, ...]:
+    """Returns what differs between two aligned statements whose text keys differ; see :func:`detect`."""
+    both_readable = alignment.statement.statement.readable and alignment.known.statement.readable
+    detectors = _ALWAYS + _ENGLISH if both_readable else _ALWAYS
     found = [finding for detector in detectors for finding in detector(alignment)]
     if swapped_by_inverse(alignment):
         found = [finding for finding in found if finding.kind not in _INVERTED]

@@ -1,0 +1,1 @@
+"""Measures the judge on labelled sentence pairs."""

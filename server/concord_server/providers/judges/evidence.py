@@ -1,0 +1,151 @@
+"""What the judge weighs for one pair: findings, the pair model's answer, and the cosine, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from concord_server.domain.discrepancies.alignment import Alignment, align, read
+from concord_server.domain.discrepancies.detect import find_all
+from concord_server.domain.discrepancies.lexicon import related
+from concord_server.domain.discrepancies.quantities import leftovers
+from concord_server.domain.judgement import Discrepancy, Finding
+from concord_server.domain.text import text_key
+
+Vector = npt.NDArray[np.float64]
+
+QUANTITIES = frozenset(
+    (
+        Discrepancy.NUMBER,
+        Discrepancy.DATE,
+        Discrepancy.TIME,
+        Discrepancy.UNIT,
+        Discrepancy.CURRENCY,
+        Discrepancy.VERSION,
+    )
+)
+POLARITY = frozenset((Discrepancy.NEGATION, Discrepancy.ANTONYM))
+SOMEONE_ELSE = frozenset((Discrepancy.ENTITY, Discrepancy.ROLE))
+SHADES = frozenset((Discrepancy.MODAL, Discrepancy.QUANTIFIER, Discrepancy.COMPARISON))
+
+FEATURES = (
+    "bias",
+    "known entails",
+    "known contradicts",
+    "statement entails",
+    "statement contradicts",
+    "both entail",
+    "another subject",
+    "cosine",
+    "cosine above 0.85",
+    "quantity",
+    "polarity",
+    "someone else",
+    "shade",
+    "value",
+    "statement adds",
+    "known adds",
+    "quantity added",
+    "quantity missing",
+    "overlap",
+)
+"""Names of the features, in the order of :func:`features`."""
+
+_LIMIT = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything known about one pair before it is judged.
+
+    Attributes:
+        same_text: whether both have the same text key.
+        readable: whether the detectors could read both.
+        findings: what the detectors found.
+        added: content words that only the statement has.
+        missing: content words that only the known fact has.
+        added_quantities: quantities that only the statement has and that stand for no other.
+        missing_quantities: the same of the known fact.
+        overlap: share of the shorter content that is shared.
+        similarity: cosine of the embeddings.
+    """
+
+    same_text: bool
+    readable: bool
+    findings: tuple[Finding, ...]
+    added: tuple[str, ...]
+    missing: tuple[str, ...]
+    added_quantities: tuple[str, ...]
+    missing_quantities: tuple[str, ...]
+    overlap: float
+    similarity: float
+
+    def has(self, kinds: frozenset[Discrepancy]) -> bool:
+        """Whether a finding is of one of ``kinds``."""
+        return any(finding.kind in kinds for finding in self.findings)
+
+
+def gather(statement: str, known: str, similarity: float) -> Evidence:
+    """Reads both texts and returns what there is to weigh."""
+    alignment = align(read(statement), read(known))
+    ours, theirs = leftovers(alignment)
+    same_text = text_key(statement) == text_key(known)
+    return Evidence(
+        same_text=same_text,
+        readable=alignment.statement.statement.readable and alignment.known.statement.readable,
+        findings=() if same_text else find_all(alignment),
+        added=_unmatched(alignment, of_statement=True),
+        missing=_unmatched(alignment, of_statement=False),
+        added_quantities=tuple(m.text for m in ours if not m.weak) if not theirs else (),
+        missing_quantities=tuple(m.text for m in theirs if not m.weak) if not ours else (),
+        overlap=alignment.overlap,
+        similarity=similarity,
+    )
+
+
+def _unmatched(alignment: Alignment, *, of_statement: bool) -> tuple[str, ...]:
+    """Returns the extra words of one side that have no relative among those of the other."""
+    side, other = alignment.statement, alignment.known
+    if not of_statement:
+        side, other = other, side
+    return tuple(w.text for w in side.extra if not any(related(w.stem, o.stem) for o in other.extra))
+
+
+def features(evidence: Evidence, logits: npt.NDArray[np.float32]) -> Vector:
+    """Returns the features of one pair, of shape ``(len(FEATURES),)``; ``logits`` as of ``PairModel.logits``."""
+    forward, backward = _odds(logits[:3]), _odds(logits[3:6])
+    subject = float(np.clip(logits[6], -_LIMIT, _LIMIT))
+    cosine = float(np.clip(evidence.similarity, 0.0, 1.0)) if np.isfinite(evidence.similarity) else 0.0
+    return np.array(
+        [
+            1.0,
+            forward[0],
+            forward[2],
+            backward[0],
+            backward[2],
+            min(forward[0], backward[0]),
+            subject,
+            cosine * 4,
+            max(0.0, cosine - 0.85) * 20,
+            float(evidence.has(QUANTITIES)),
+            float(evidence.has(POLARITY)),
+            float(evidence.has(SOMEONE_ELSE)),
+            float(evidence.has(SHADES)),
+            float(evidence.has(frozenset((Discrepancy.VALUE,)))),
+            min(len(evidence.added), 4) / 2,
+            min(len(evidence.missing), 4) / 2,
+            float(bool(evidence.added_quantities)),
+            float(bool(evidence.missing_quantities)),
+            evidence.overlap,
+        ]
+    )
+
+
+def _odds(logits: npt.NDArray[np.float32]) -> Vector:
+    """Returns the log-odds of each of three classes, within ±6."""
+    shifted = np.exp(logits.astype(np.float64) - float(np.max(logits)))
+    p = np.clip(shifted / shifted.sum(), 1e-9, 1 - 1e-9)
+    odds: Vector = np.clip(np.log(p / (1 - p)), -_LIMIT, _LIMIT)
+    return odds
