@@ -163,8 +163,8 @@ class PostgresConflicts:
             index_where=conflict_members.c.left_time.is_(None),
             set_={"is_incumbent": statement.excluded.is_incumbent},
             where=conflict_members.c.is_incumbent != statement.excluded.is_incumbent,
-        )
-        return (await self._context.statements.execute(joining)).rowcount
+        ).returning(conflict_members.c.fact_id)
+        return len(await self._context.statements.rows(joining))
 
     async def _members(self, conflict_ids: Sequence[UUID]) -> dict[UUID, tuple[Fact, ...]]:
         """Returns the current facts of each conflict, erased ones left out."""

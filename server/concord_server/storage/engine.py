@@ -50,6 +50,7 @@ class EngineOptions:
             "jit": "off",
             # Otherwise filters are applied after the index has given its few nearest rows.
             "hnsw.iterative_scan": "relaxed_order",
+            "hnsw.ef_search": "100",
         }
 
 

@@ -33,7 +33,7 @@ from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import fact_search, facts
 from concord_server.storage.statements import PROJECT, SessionContext
 
-EXACT_SCAN_LIMIT = 10_000
+EXACT_SCAN_LIMIT = 5_000
 """Partitions up to this many vectors are scanned whole, which is exact.
 
 The index spans all partitions. Under a filter it finds what is near the vector anywhere, and then drops what

@@ -92,6 +92,7 @@ class PostgresLedger:
             async with self._engine.connect() as connection:
                 context = SessionContext(project, Statements(connection))
                 yield PostgresSession(context)
+                context.statements.raise_failure()
                 if context.changes.entries:
                     await context.statements.execute(APPEND, context.changes.parameters(project))
                 await context.statements.commit()

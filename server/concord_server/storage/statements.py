@@ -48,14 +48,16 @@ class Statements:
         """Returns the only row of a query, ``None`` when it has none."""
         return (await self.execute(statement, parameters)).one_or_none()
 
-    async def commit(self) -> None:
-        """Commits; a transaction in which a statement failed never passes for a committed one.
+    def raise_failure(self) -> None:
+        """Raises what made a statement fail before, even if its caller went on.
 
-        Raises:
-            ConcordError: what made a statement fail before.
+        The database has given up such a transaction already, and would answer a commit by rolling back.
         """
         if self._failure is not None:
             raise self._failure
+
+    async def commit(self) -> None:
+        """Commits."""
         with translated_errors():
             await self._connection.commit()
 
