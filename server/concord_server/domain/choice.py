@@ -106,10 +106,7 @@ def _merges(hit: Hit, thresholds: Thresholds) -> bool:
 
 def _contradicts(hit: Hit, thresholds: Thresholds) -> bool:
     relation = hit.relation
-    return (
-        relation in _CONTRADICTIONS
-        and hit.judgement.probability(relation) >= thresholds.supersede_probability
-    )
+    return relation in _CONTRADICTIONS and hit.judgement.probability(relation) >= thresholds.supersede_probability
 
 
 def _best(hits: Sequence[Hit], relation: Relation, applies: Callable[[Hit], bool]) -> int | None:

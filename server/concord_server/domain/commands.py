@@ -25,7 +25,7 @@ from concord_server.domain.model import (
     SourceInput,
     Thresholds,
 )
-from concord_server.domain.text import characters_problem, label_problem, text_problem
+from concord_server.domain.text import characters_problem, label_problem, required_label_problem, text_problem
 from concord_server.domain.values import Json, normalise_predicate, value_problem
 
 OBSERVE_TIME_TOLERANCE = timedelta(minutes=5)
@@ -41,15 +41,15 @@ MAX_LINKS = 100
 
 
 class Violations:
-    """Collects what is wrong with a request, so that one answer names every bad field."""
+    """Collects what is wrong with a request, so that one answer names every bad field, each once."""
 
     def __init__(self) -> None:
-        self._found: list[FieldViolation] = []
+        self._found: dict[str, FieldViolation] = {}
 
     def add(self, name: str, problem: str | None) -> None:
-        """Adds a problem with a field; ``None`` is no problem."""
+        """Adds a problem with a field, the first of which counts; ``None`` is no problem."""
         if problem:
-            self._found.append(FieldViolation(name, problem))
+            self._found.setdefault(name, FieldViolation(name, problem))
 
     def unit_interval(self, name: str, value: float | None) -> None:
         """Adds a problem when ``value`` is given and not a finite number in [0, 1]."""
@@ -63,7 +63,7 @@ class Violations:
             InvalidFieldsError: at least one problem was added.
         """
         if self._found:
-            raise InvalidFieldsError(self._found)
+            raise InvalidFieldsError(list(self._found.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def validate_reconcile(command: ReconcileCommand, base: Thresholds, now: datetim
     found.unit_interval("conflict_threshold", overrides.conflict)
     found.unit_interval("merge_probability_threshold", overrides.merge_probability)
     effective = overrides.over(base)
-    if effective.conflict > effective.similarity:
+    if 0.0 <= effective.similarity < effective.conflict <= 1.0:
         name = "similarity_threshold" if overrides.conflict is None else "conflict_threshold"
         found.add(name, "conflict_threshold must be at most similarity_threshold")
     if command.observe_time is not None and command.observe_time > now + OBSERVE_TIME_TOLERANCE:
@@ -201,11 +201,9 @@ def validate_fact_fields(command: ReconcileCommand, found: Violations) -> None:
         validate_entity(f"subjects[{index}]", subject, found)
     for index, content in enumerate(command.contents):
         name = f"contents[{index}].content_id"
-        found.add(name, None if content.content_id.strip() else "must not be empty")
-        found.add(name, label_problem(content.content_id, max_length=MAX_LABEL))
+        found.add(name, required_label_problem(content.content_id, max_length=MAX_LABEL))
     for index, tag in enumerate(command.tags):
-        found.add(f"tags[{index}]", None if tag.strip() else "must not be empty")
-        found.add(f"tags[{index}]", label_problem(tag, max_length=MAX_LABEL))
+        found.add(f"tags[{index}]", required_label_problem(tag, max_length=MAX_LABEL))
     _at_most("tags", len(command.tags), MAX_TAGS, found)
     _at_most("subjects", len(command.subjects), MAX_LINKS, found)
     _at_most("contents", len(command.contents), MAX_LINKS, found)
@@ -220,18 +218,13 @@ def validate_entity(name: str, entity: EntityRef, found: Violations) -> None:
         ("entity_type", entity.entity_type, MAX_ENTITY_TYPE),
         ("entity_id", entity.entity_id, MAX_LABEL),
     ):
-        found.add(f"{name}.{part}", None if text.strip() else "must not be empty")
-        found.add(f"{name}.{part}", label_problem(text, max_length=limit) if text.strip() else None)
+        found.add(f"{name}.{part}", required_label_problem(text, max_length=limit))
 
 
 def validate_claim(name: str, claim: ClaimInput, found: Violations) -> None:
     """Adds what is wrong with a claim."""
-    found.add(f"{name}.subject", None if claim.subject.strip() else "must not be empty")
-    found.add(
-        f"{name}.subject", label_problem(claim.subject, max_length=MAX_LABEL) if claim.subject.strip() else None
-    )
-    predicate = normalise_predicate(claim.predicate)
-    if not predicate:
+    found.add(f"{name}.subject", required_label_problem(claim.subject, max_length=MAX_LABEL))
+    if not any(character.isalnum() for character in claim.predicate):
         found.add(f"{name}.predicate", "must contain a letter or a digit")
     elif len(claim.predicate) > MAX_PREDICATE:
         found.add(f"{name}.predicate", f"must have at most {MAX_PREDICATE} characters")

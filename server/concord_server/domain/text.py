@@ -76,3 +76,10 @@ def label_problem(text: str, *, max_length: int) -> str | None:
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
         return "must not contain control characters or lone surrogates"
     return None
+
+
+def required_label_problem(text: str, *, max_length: int) -> str | None:
+    """Returns what is wrong with a label that must be there, such as a tag, or ``None``."""
+    if not text.strip():
+        return "must not be empty"
+    return label_problem(text, max_length=max_length)
