@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import BindParameter, Executable, Uuid, bindparam, cast, delete, func, or_, select, update
-from sqlalchemy.dialects.postgresql import ARRAY, BYTEA
+from sqlalchemy import BindParameter, Executable, Uuid, bindparam, delete, func, or_, select, update
+from sqlalchemy.dialects.postgresql import BYTEA, array
 
 from concord_server.domain.enums import FactChange, FactStatus
 from concord_server.storage.fact_tables import evidence, fact_search, fact_tags, fact_versions, facts, sources
@@ -148,7 +148,7 @@ def _of_conflicts() -> list[Executable]:
 
 
 def _of_requests() -> Executable:
-    carried = request_ids.c.fact_ids.contains(cast([_FACT], ARRAY(Uuid)))
+    carried = request_ids.c.fact_ids.contains(array([_FACT]))
     return (
         update(request_ids).where(request_ids.c.project_id == PROJECT, carried).values(response=b"", erased=True)
     )

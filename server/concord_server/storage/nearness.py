@@ -97,10 +97,15 @@ async def changed_since(context: SessionContext, partition_id: UUID, revision: i
     return bool((await context.statements.execute(_CHANGED_SINCE, parameters)).scalar())
 
 
-def _similarity() -> ColumnElement[float]:
-    """Returns the cosine of a row's embedding with the vector; rounding must not carry it beyond [-1, 1]."""
+def _cosine() -> ColumnElement[float]:
+    """Returns the cosine of a row's embedding with the vector, null where either is missing."""
     distance: ColumnElement[float] = fact_search.c.embedding.op("<=>", return_type=Double())(_VECTOR)
-    return func.greatest(func.least(1 - distance, 1.0), -1.0, type_=Double())
+    return 1 - distance
+
+
+def _similarity() -> ColumnElement[float]:
+    """Returns the cosine of a row that has an embedding; rounding must not carry it beyond [-1, 1]."""
+    return func.greatest(func.least(_cosine(), 1.0), -1.0, type_=Double())
 
 
 def _changed_since() -> Executable:
@@ -108,8 +113,7 @@ def _changed_since() -> Executable:
     met = or_(
         facts.c.text_digest == bindparam("digest"),
         facts.c.slot_id == any_(bindparam("slots", type_=ARRAY(Uuid))),
-        # Unknown, and so not met, where either vector is missing.
-        _similarity() >= _MIN_SIMILARITY,
+        _cosine() >= _MIN_SIMILARITY,
     )
     changed = (
         select(facts.c.fact_id)

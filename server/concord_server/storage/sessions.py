@@ -20,14 +20,19 @@ from concord_server.ports.ledger import (
     SlotRepository,
     WriteSession,
 )
+from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.sources import SourceRepository
 from concord_server.storage.changes import APPEND
 from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
 from concord_server.storage.errors import translated_errors
 from concord_server.storage.facts import PostgresFacts
+from concord_server.storage.history import PostgresHistory
+from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.requests import PostgresRequests
 from concord_server.storage.slots import PostgresSlots
+from concord_server.storage.sources import PostgresSources
 from concord_server.storage.statements import SessionContext, Statements
 from concord_server.storage.tables import projects
 
@@ -42,6 +47,9 @@ class PostgresSession:
         self.conflicts: ConflictRepository = PostgresConflicts(context)
         self.decisions: DecisionRepository = PostgresDecisions(context)
         self.requests: RequestRepository = PostgresRequests(context)
+        self.lineage: LineageRepository = PostgresLineage(context)
+        self.history: HistoryRepository = PostgresHistory(context)
+        self.sources: SourceRepository = PostgresSources(context)
 
 
 class PostgresLedger:
