@@ -16,15 +16,17 @@ Ended = subprocess.CompletedProcess[str]
 Run = Callable[..., Ended]
 
 
-def run_concord(*arguments: str, stdin: str = "", environment: dict[str, str] | None = None) -> Ended:
-    """Runs a command with pipes for all streams."""
+def run_concord(
+    *arguments: str, stdin: str = "", environment: dict[str, str] | None = None, timeout: float = 240
+) -> Ended:
+    """Runs a command with pipes for all streams, for at most ``timeout`` seconds."""
     return subprocess.run(
         [*CONCORD, *arguments],
         input=stdin,
         env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=timeout,
         check=False,
     )
 

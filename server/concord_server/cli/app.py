@@ -73,6 +73,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     A failure that a user can do something about is one line on standard error. Anything else is a fault of this
     program and ends with a traceback, and exit code 1.
     """
+    # What gRPC meets becomes an error of ours; its own log lines beside that would only repeat it.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # A terminal or a file with a narrow encoding shows escapes instead of ending the command.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
