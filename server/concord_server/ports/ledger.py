@@ -41,6 +41,8 @@ from concord_server.domain.settlement import Timeline
 from concord_server.domain.timeline import Assertion
 from concord_server.domain.values import Json
 from concord_server.ports.embedder import Vector
+from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.sources import SourceRepository
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,12 @@ class FactRepository(Protocol):
 
     async def similarities(self, fact_ids: Sequence[UUID], vector: Vector) -> dict[UUID, float]:
         """Returns the cosine of each fact that has an embedding with ``vector``."""
+
+    async def holding(self, slot_ids: Sequence[UUID], moment: datetime) -> dict[UUID, Fact]:
+        """Returns, by slot, the fact that holds at the moment, else the last before it, else the first after it.
+
+        Slots whose facts are all off their timelines are absent.
+        """
 
     async def changed_since(self, partition_id: UUID, revision: int, probe: ChangeProbe) -> bool:
         """Tells whether a fact that the probe would meet changed after ``revision``."""
@@ -297,6 +305,9 @@ class ReadSession(Protocol):
     conflicts: ConflictRepository
     decisions: DecisionRepository
     requests: RequestRepository
+    lineage: LineageRepository
+    history: HistoryRepository
+    sources: SourceRepository
 
 
 class WriteSession(ReadSession, Protocol):

@@ -20,8 +20,6 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Judgement
 from concord_server.domain.model import Candidate, Fact, Partition, Thresholds
-from concord_server.domain.settlement import Timeline
-from concord_server.domain.timeline import fold, holding_at
 from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
 from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError
 from concord_server.ports.ledger import ChangeProbe, Ledger, ReadSession, SimilarFact
@@ -178,13 +176,9 @@ async def _standing_in(
 
     Order and membership come from the hits as found; similarity is that of the fact that stands in.
     """
-    stand_ins: dict[UUID, Fact] = {}
-    for hit in found:
-        if hit.fact.status is FactStatus.SUPERSEDED:
-            timeline = await session.slots.timeline(hit.fact.slot_id)
-            holder = holder_at(timeline, moment)
-            if holder is not None:
-                stand_ins[hit.fact.fact_id] = holder
+    superseded = [hit.fact for hit in found if hit.fact.status is FactStatus.SUPERSEDED]
+    holders = await session.facts.holding(list({fact.slot_id for fact in superseded}), moment)
+    stand_ins = {fact.fact_id: holders[fact.slot_id] for fact in superseded if fact.slot_id in holders}
     known = {hit.fact.fact_id: hit.similarity for hit in found}
     missing = [fact.fact_id for fact in stand_ins.values() if fact.fact_id not in known]
     if missing:
@@ -195,18 +189,6 @@ async def _standing_in(
         similarity = known.get(fact.fact_id, hit.similarity)
         result.setdefault(fact.fact_id, SimilarFact(fact, similarity))
     return list(result.values())
-
-
-def holder_at(timeline: Timeline, moment: datetime) -> Fact | None:
-    """Returns the fact of a line that holds at ``moment``, else the last before it, else the first."""
-    segments = fold(timeline.assertions)
-    if not segments:
-        return None
-    earlier = [segment for segment in segments if segment.start <= moment]
-    segment = holding_at(segments, moment) or (earlier[-1] if earlier else segments[0])
-    on_line = {fact.fact_id: fact for fact in timeline.facts}
-    placed = (on_line.get(assertion.fact_id) for assertion in segment.assertions)
-    return next((fact for fact in placed if fact is not None and fact.holds_at(segment.start)), None)
 
 
 def _exact(fact: Fact, revision: int, digest: bytes) -> Match:

@@ -14,7 +14,7 @@ from concord_server.domain.model import Evidence, Fact, Source
 from concord_server.domain.queries import Cursor, FactFilter, FactOrder, Page
 from concord_server.ports.embedder import Vector
 from concord_server.ports.ledger import ChangeProbe, SimilarFact, SourceStatistics
-from concord_server.storage import nearness, provenance
+from concord_server.storage import holders, nearness, provenance
 from concord_server.storage.erasure import erase_fact
 from concord_server.storage.fact_queries import list_facts
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
@@ -68,6 +68,10 @@ class PostgresFacts:
     async def similarities(self, fact_ids: Sequence[UUID], vector: Vector) -> dict[UUID, float]:
         """Returns the cosine of each fact that has an embedding with ``vector``."""
         return await nearness.similarities(self._context, fact_ids, vector)
+
+    async def holding(self, slot_ids: Sequence[UUID], moment: datetime) -> dict[UUID, Fact]:
+        """Returns, by slot, the fact that holds at the moment, else the last before it, else the first after it."""
+        return await holders.holding(self._context, slot_ids, moment)
 
     async def changed_since(self, partition_id: UUID, revision: int, probe: ChangeProbe) -> bool:
         """Tells whether a fact that the probe would meet changed after ``revision``."""
