@@ -11,7 +11,7 @@ import grpc
 from concord import Client, ConcordError, EntityRef, channel_options
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from concord_server.cli.failures import CommandError, ExitCode
+from concord_server.cli.failures import CommandError, ExitCode, report
 from concord_server.cli.statements.fields import entity_from_text
 
 _CODES = {
@@ -51,24 +51,45 @@ def connected(target: str, project: str, api_key: str) -> Iterator[Client]:
             raise command_error(error, target) from error
 
 
+def wait_while_starting(target: str, *, seconds: float = 60.0) -> None:
+    """Returns once a service that is starting is ready; at once when it is not there, or does not tell its health.
+
+    A stream that is begun too early would be answered with a failure for each of its items.
+    """
+    waited = False
+    for status in _healths(target, seconds):
+        if status != health_pb2.HealthCheckResponse.NOT_SERVING:
+            return
+        if not waited:
+            report("the service is starting")
+            waited = True
+
+
 def wait_until_serving(target: str, *, seconds: float = 120.0) -> None:
     """Returns once a service that listens already is ready to serve.
 
     Raises:
         CommandError: it ended, or was not ready in time.
     """
+    for status in _healths(target, seconds):
+        if status == health_pb2.HealthCheckResponse.SERVING:
+            return
+        if status is None:
+            raise CommandError("the service ended before it was ready", code=ExitCode.START)
+    raise CommandError(f"the service was not ready within {seconds:g} seconds", code=ExitCode.START)
+
+
+def _healths(target: str, seconds: float) -> Iterator[int | None]:
+    """Yields what a service says about its health for so many seconds, None where it says nothing."""
     deadline = time.monotonic() + seconds
     with grpc.insecure_channel(target, options=channel_options()) as channel:
         health: Any = health_pb2_grpc.HealthStub(channel)  # its methods are made at run time
-        while time.monotonic() < deadline:
+        while (remaining := deadline - time.monotonic()) > 0:
             try:
-                answer = health.Check(health_pb2.HealthCheckRequest(), timeout=seconds)
-            except grpc.RpcError as error:
-                raise CommandError("the service ended before it was ready", code=ExitCode.START) from error
-            if answer.status == health_pb2.HealthCheckResponse.SERVING:
-                return
+                yield health.Check(health_pb2.HealthCheckRequest(), timeout=remaining).status
+            except grpc.RpcError:
+                yield None
             time.sleep(0.05)
-    raise CommandError(f"the service was not ready within {seconds:g} seconds", code=ExitCode.START)
 
 
 def command_error(error: ConcordError, target: str) -> CommandError:

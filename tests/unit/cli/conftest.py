@@ -23,6 +23,7 @@ from concord.v1 import (
 from concord_server.cli import main
 from google.protobuf import any_pb2, timestamp_pb2
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
 FACT_ID = "019a0000-0000-7000-8000-000000000001"
@@ -75,6 +76,16 @@ def make_status(
     return status
 
 
+class FakeHealth(health_pb2_grpc.HealthServicer):
+    def __init__(self, service: FakeService) -> None:
+        self._service = service
+
+    def Check(self, request: Any, context: Any) -> health_pb2.HealthCheckResponse:  # noqa: N802
+        healths = self._service.healths
+        status: Any = healths.pop(0) if healths else health_pb2.HealthCheckResponse.SERVING
+        return health_pb2.HealthCheckResponse(status=status)
+
+
 class FakeService(
     reconcile_service_pb2_grpc.ReconcileServiceServicer, briefing_service_pb2_grpc.BriefingServiceServicer
 ):
@@ -84,6 +95,7 @@ class FakeService(
         requests: every request, in order.
         failure: ends every unary call with this status.
         dies_at: the stream breaks at this item.
+        healths: what the health checks answer in turn; then, and by default, SERVING.
         facts: what ListFacts lists, in pages of two.
     """
 
@@ -92,6 +104,7 @@ class FakeService(
         self.metadata: dict[str, str | bytes] = {}
         self.failure: status_pb2.Status | None = None
         self.dies_at: int | None = None
+        self.healths: list[int] = []
         self.facts = [make_fact()]
         self.conflicts = [make_conflict()]
         self.port = 0
@@ -218,6 +231,7 @@ def service() -> Iterator[FakeService]:
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
     reconcile_service_pb2_grpc.add_ReconcileServiceServicer_to_server(fake, server)
     briefing_service_pb2_grpc.add_BriefingServiceServicer_to_server(fake, server)
+    health_pb2_grpc.add_HealthServicer_to_server(FakeHealth(fake), server)
     fake.port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     yield fake

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from concord_server.cli.failures import ExitCode
+from grpc_health.v1 import health_pb2
 
 
 def counts(ended) -> dict[str, int]:
@@ -169,3 +170,11 @@ def test_a_wrong_command_line_is_one_line_and_a_code_of_its_own(concord, argumen
     assert ended.out == ""
     assert message in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_a_service_that_is_starting_is_waited_for(concord, service):
+    service.healths = [health_pb2.HealthCheckResponse.NOT_SERVING] * 3
+    ended = concord("reconcile", "-", stdin=b"one\n")
+    assert service.healths == []
+    assert ended.err == "concord: the service is starting\n"
+    assert counts(ended)["CREATED"] == 1

@@ -71,7 +71,7 @@ def reconcile(
     from concord import ContradictionPolicy as Policy
     from concord import FactType as Type
 
-    from concord_server.cli.connection import connected, entity_option
+    from concord_server.cli.connection import connected, entity_option, wait_while_starting
     from concord_server.cli.statements.parse import Defaults
 
     defaults = Defaults(
@@ -85,6 +85,7 @@ def reconcile(
         validate_only=dry_run,
     )
     with _opened(file) as stream, connected(target, project, api_key) as client:
+        wait_while_starting(target)
         failed = _run(client, stream, defaults, _report(output, details=details, dry_run=dry_run), target)
     if failed:
         raise typer.Exit(ExitCode.PARTIAL)
