@@ -205,9 +205,10 @@ class _Placer:
                 AssertionState.QUARANTINED,
                 "the same value waits for review",
             )
+        admitted = self.statement.assertion(fact.fact_id, AssertionState.ADMITTED)
         placing = self._attach(
             Outcome.SUPERSEDED,
-            fact.fact_id,
+            _touched((*self.timeline.assertions, admitted), admitted) or fact.fact_id,
             AssertionState.ADMITTED,
             "a trusted statement of a waiting value",
             trust=max(self.statement.trust, fact.trust),

@@ -102,8 +102,9 @@ def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Set
     """Folds a timeline and says what every fact on it is.
 
     The segment that holds now (or the last one that did) is ACTIVE, earlier ones SUPERSEDED, ones that start
-    later PENDING until then. A fact keeps its id: a segment is that of the earliest of its assertions whose
-    fact has no earlier segment; the later part of a split segment is a new fact.
+    later PENDING until then; what was disputed or ended by hand stays so. A fact keeps its id: a segment is that
+    of the earliest of its assertions whose fact has no earlier segment; the later part of a split segment is a
+    new fact.
 
     Args:
         timeline: the slot, with assertions already added or changed.
@@ -120,8 +121,11 @@ def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Set
         if owner is None:
             owner, split_from = new_id(), segment.assertions[0].fact_id
         moved.update({a.assertion_id: owner for a in segment.assertions if a.fact_id != owner})
-        origin = timeline.fact(split_from or owner)
-        status = _status_of(origin, segment, _status_at(index, current), now)
+        status = _status_at(index, current)
+        if any(_is_disputed(timeline.fact(a.fact_id)) for a in segment.assertions):
+            status = FactStatus.DISPUTED
+        elif status is FactStatus.ACTIVE and _ended_by_hand(timeline.fact(split_from or owner), segment, now):
+            status = FactStatus.SUPERSEDED
         states[owner] = _placed(owner, segment, status, split_from)
     assertions = tuple(
         replace(a, fact_id=moved[a.assertion_id]) if a.assertion_id in moved else a for a in timeline.assertions
@@ -147,20 +151,15 @@ def _status_at(index: int, current: int) -> FactStatus:
     return FactStatus.SUPERSEDED if index < current else FactStatus.PENDING
 
 
-def _status_of(origin: Fact | None, segment: Segment, status: FactStatus, now: datetime) -> FactStatus:
-    """Returns the status of a placed fact: a dispute stays, and so does an end that a caller declared.
+def _is_disputed(fact: Fact | None) -> bool:
+    """Whether a fact was disputed, which stays so wherever its statements go."""
+    return fact is not None and fact.status is FactStatus.DISPUTED
 
-    Args:
-        origin: the fact as it was; for the later part of a split, the fact that it was part of.
-    """
-    if origin is None:
-        return status
-    if origin.status is FactStatus.DISPUTED:
-        return FactStatus.DISPUTED
+
+def _ended_by_hand(origin: Fact | None, segment: Segment, now: datetime) -> bool:
+    """Whether a caller made ``origin`` SUPERSEDED by ending it, rather than another value that is gone now."""
     over = segment.end is not None and segment.end <= now
-    if status is FactStatus.ACTIVE and over and origin.status is FactStatus.SUPERSEDED and segment.amended:
-        return FactStatus.SUPERSEDED
-    return status
+    return over and segment.amended and origin is not None and origin.status is FactStatus.SUPERSEDED
 
 
 def _placed(fact_id: UUID, segment: Segment, status: FactStatus, split_from: UUID | None) -> FactState:

@@ -189,7 +189,7 @@ class Ledger:
         match placing.outcome:
             case Outcome.CREATED | Outcome.SUPERSEDED | Outcome.HISTORICAL:
                 assert own.valid_from != own.valid_to
-                assert own.status in {ACTIVE, SUPERSEDED, PENDING}
+                assert own.status in {ACTIVE, SUPERSEDED, PENDING} or not placing.is_new
                 assert not is_waiting
             case Outcome.CONFLICTED:
                 assert is_waiting

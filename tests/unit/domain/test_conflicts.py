@@ -3,8 +3,9 @@
 import pytest
 from concord_server.domain.conflicts import ConflictReview, review
 from concord_server.domain.enums import FactStatus, Trust
-from concord_server.domain.placement import Outcome
+from concord_server.domain.placement import Outcome, Statement, challenge
 from concord_server.domain.settlement import Timeline, settle
+from concord_server.domain.values import value_key
 
 from tests.unit.domain.builders import Ids, at, said, uid
 from tests.unit.domain.ledger import ACTIVE, PENDING, SLOT, SUPERSEDED, WAITING, Ledger, fact
@@ -86,6 +87,17 @@ class TestRule5WaitingChallenger:
         slot.dispute(incumbent)
         assert slot.say("B", 5, trust=LOW).outcome is Outcome.SUPERSEDED
         assert slot.status(waiting) is ACTIVE
+
+    def test_what_it_uncovers_of_its_value_goes_on(self, slot):
+        known = slot.say("A", 1).fact_id
+        between = slot.say("B", 3).fact_id
+        waiting = slot.say("A", 3).fact_id
+        slot.dispute(between)
+        placing = slot.say("A", 3)
+        assert (placing.outcome, placing.fact_id) == (Outcome.SUPERSEDED, known)
+        assert slot.view() == [("A", 1, None, ACTIVE)]
+        assert slot.status(waiting) is SUPERSEDED
+        assert slot.timeline.conflict_id is None
 
     def test_a_patch_is_compared_after_carry_forward(self, slot):
         slot.say({"a": 1, "b": 2}, 1)
@@ -231,3 +243,26 @@ def test_a_conflict_opens_with_its_first_challenger():
     after = settle(Timeline(SLOT, before.facts, (*before.assertions, waiting)), at(100), Ids().new)
     contested = review(before, after, contests_active=True)
     assert contested == ConflictReview(opens=True, members=(uid(1001), uid(1002)), ends=False)
+
+
+class TestChallenge:
+    """A statement put up for review whatever the rules would say."""
+
+    STATEMENT = Statement(uid(1), uid(2), at(5), value_key("B"), "B")
+
+    def test_against_what_holds_at_its_time(self, slot):
+        incumbent = slot.say("A", 1).fact_id
+        placing = challenge(slot.timeline, self.STATEMENT, slot.now, "no claim")
+        assert (placing.outcome, placing.is_new, placing.fact_id) == (Outcome.CONFLICTED, True, uid(2))
+        assert (placing.met_fact_id, placing.contests_active, placing.reason) == (incumbent, True, "no claim")
+        assert placing.assertions[-1].state is WAITING
+
+    def test_against_what_held_then(self, slot):
+        past = slot.say("A", 1).fact_id
+        slot.say("C", 9)
+        placing = challenge(slot.timeline, self.STATEMENT, slot.now, "no claim")
+        assert (placing.met_fact_id, placing.contests_active) == (past, False)
+
+    def test_against_nothing(self, slot):
+        placing = challenge(slot.timeline, self.STATEMENT, slot.now, "no claim")
+        assert (placing.met_fact_id, placing.contests_active) == (None, False)

@@ -1,6 +1,7 @@
 """What a timeline means for its facts (semantics, sections 4 to 6)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -48,6 +49,9 @@ class TestStatuses:
             (PENDING, 150, 200),
             (PENDING, 200, None),
         ]
+
+    def test_what_starts_later_is_pending_also_where_nothing_holds_now(self):
+        assert bounds(of(settled([said(1, "A", 150)]), 1)) == (PENDING, 150, None)
 
     @pytest.mark.parametrize(("ahead", "status"), [(300, ACTIVE), (301, PENDING)])
     def test_up_to_five_minutes_ahead_is_now(self, ahead, status):
@@ -213,6 +217,13 @@ class TestDisputes:
         assertions = [said(1, "A", 1), said(2, "A", 5, fact=1), said(3, "B", 3)]
         after = settled(assertions, [fact(1, "A", DISPUTED, 1)])
         assert [bounds(s) for s in after.states] == [(DISPUTED, 1, 3), (SUPERSEDED, 3, 5), (DISPUTED, 5, None)]
+
+    @pytest.mark.parametrize("disputed", [1, 3])
+    def test_what_is_joined_with_a_disputed_part_is_disputed(self, disputed):
+        known = [fact(1, "A", SUPERSEDED, 1, 3), fact(2, "B", DISPUTED, 3, 5), fact(3, "A", ACTIVE, 5)]
+        facts = [replace(f, status=DISPUTED) if f.fact_id == uid(1000 + disputed) else f for f in known]
+        after = settled([said(1, "A", 1), said(2, "B", 3, state=WITHDRAWN), said(3, "A", 5)], facts)
+        assert bounds(of(after, 1)) == (DISPUTED, 1, None)
 
     def test_a_disputed_challenger_is_off_the_timeline(self):
         known = [fact(1, "A", ACTIVE, 1), fact(2, "B", DISPUTED, 3)]
