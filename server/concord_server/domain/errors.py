@@ -173,6 +173,12 @@ class UnavailableError(ConcordError):
     reason = "UNAVAILABLE"
 
 
+class OverloadedError(UnavailableError):
+    """Too much is under way already; the call may be sent again in a moment."""
+
+    reason = "UNAVAILABLE"
+
+
 class UnsupportedError(ConcordError):
     """The call is part of the contract and not implemented yet."""
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.errors import ConcordError
-from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.embedder import Embedder, Vector
 from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.embedding import embed_all
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.results import ReconcileResult
 
@@ -67,9 +68,6 @@ class BatchReconcile:
                 except ConcordError:
                     continue
                 texts[item.command.text] = None
-        try:
-            embedded = await self._embedder.embed(list(texts)) if texts else []
-        except EmbedderUnavailableError:
-            embedded = []
-        by_text = dict(zip(texts, embedded, strict=False))
+        embedded = await embed_all(self._embedder, list(texts)) if texts else None
+        by_text = dict(zip(texts, embedded or [], strict=False))
         return [by_text.get(item.command.text) if isinstance(item, ReconcileItem) else None for item in chunk]

@@ -20,9 +20,10 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Judgement
 from concord_server.domain.model import Candidate, Fact, Partition, Thresholds
-from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError
 from concord_server.ports.ledger import ChangeProbe, Ledger, ReadSession, SimilarFact
+from concord_server.services.embedding import NOT_EMBEDDED, embed_one
 
 MAX_CANDIDATES = 5
 """How many similar facts are judged."""
@@ -122,9 +123,8 @@ class Matcher:
                     return _exact(exact, state.revision, digest)
         revision = state.revision if state else 0
         if vector is None:
-            try:
-                [vector] = await self._embedder.embed([text])
-            except EmbedderUnavailableError:
+            vector = await embed_one(self._embedder, text)
+            if vector is None:
                 return _unembedded(revision, digest)
         hits: list[SimilarFact] = []
         slots: frozenset[UUID] = frozenset()
@@ -210,7 +210,7 @@ def _unembedded(revision: int, digest: bytes) -> Match:
         revision,
         ChangeProbe(digest, None, 1.0, frozenset()),
         rationale="the embedder is unavailable",
-        warnings=("the embedder is unavailable: the fact will be compared with others once it is back",),
+        warnings=(NOT_EMBEDDED,),
     )
 
 

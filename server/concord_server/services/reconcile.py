@@ -12,10 +12,11 @@ from concord_server.domain.enums import EvolutionType, FactType, ReconcileAction
 from concord_server.domain.errors import ConcurrentUpdateError
 from concord_server.domain.model import Decision, Thresholds
 from concord_server.ports.clock import Clock, Ids
-from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.embedding import NOT_EMBEDDED, embed_one
 from concord_server.services.matching import Match, Matcher
 from concord_server.services.reconcile_plan import Plan, Planner
 from concord_server.services.results import ReconcileResult
@@ -25,8 +26,6 @@ from concord_server.services.turns import Turns
 
 MAX_ATTEMPTS = 50
 """How often a plan is made anew when others keep changing what it rests on; each loss is another's progress."""
-
-_NOT_EMBEDDED = "the embedder is unavailable: the fact will be found by search once it is back"
 
 
 class _OvertakenError(Exception):
@@ -135,7 +134,8 @@ class Reconcile:
             )
             vector, warnings = match.vector, match.warnings
         elif vector is None:
-            vector, warnings = await self._embed(command.text)
+            vector = await embed_one(self._embedder, command.text)
+            warnings = () if vector is not None else (NOT_EMBEDDED,)
         try:
             async with (
                 self._turns.take(context.project, command.partition),
@@ -200,13 +200,6 @@ class Reconcile:
             conflict=conflict,
             warnings=(*plan.warnings, *prepared.warnings),
         )
-
-    async def _embed(self, text: str) -> tuple[Vector | None, tuple[str, ...]]:
-        try:
-            [vector] = await self._embedder.embed([text])
-        except EmbedderUnavailableError:
-            return None, (_NOT_EMBEDDED,)
-        return vector, ()
 
 
 async def _overtaken(session: WriteSession, locked: LockedPartition, match: Match) -> bool:

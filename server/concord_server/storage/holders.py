@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Uuid, and_, any_, bindparam, case, or_, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, distinct_on
 
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.model import Fact
@@ -42,7 +42,7 @@ _HOLDING = (
         facts.c.off_timeline.is_(False),
         or_(facts.c.valid_to.is_(None), facts.c.valid_to > facts.c.valid_from),
     )
-    .distinct(facts.c.slot_id)
+    .ext(distinct_on(facts.c.slot_id))
     .order_by(
         facts.c.slot_id,
         _holds.desc(),
