@@ -6,6 +6,7 @@ taken for markup.
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import unicodedata
@@ -15,7 +16,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 
 class OutputFormat(StrEnum):
@@ -55,15 +56,6 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def console() -> Console:
-    """Returns a console on standard output that takes text as it is: no markup, emoji codes or highlighting."""
-    from rich.console import Console
-
-    # Lines are wrapped for a terminal alone: elsewhere a line is a line.
-    width = None if on_terminal() else _UNWRAPPED
-    return Console(file=sys.stdout, markup=False, emoji=False, highlight=False, width=width)
-
-
 def write_rows(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Writes a header and rows, tab-separated, one per line."""
     write_line("\t".join(columns))
@@ -88,10 +80,26 @@ def write_line(line: str) -> None:
 
 
 def show(*renderables: RenderableType) -> None:
-    """Lays renderables out on the terminal, one below the other."""
-    target = console()
+    """Lays renderables out, one below the other: for a terminal, or as plain lines that are not wrapped.
+
+    Text in them is taken as it is: no markup, emoji codes or highlighting.
+    """
+    from rich.console import Console
+
+    plain = io.StringIO()
+    target = Console(
+        file=sys.stdout if on_terminal() else plain,
+        width=None if on_terminal() else _UNWRAPPED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        # Variables that force colours are for terminals.
+        force_terminal=None if on_terminal() else False,
+    )
     for renderable in renderables:
         target.print(renderable)
+    for line in plain.getvalue().splitlines():
+        write_line(line.rstrip())
 
 
 def cell(value: object) -> str:
