@@ -39,8 +39,8 @@ DEFAULT_EMBEDDING_DIMENSION = 384
 
 TIMESTAMP = DateTime(timezone=True)
 JSON = JSONB(none_as_null=True)
-EMBEDDING = VECTOR()
-"""Written without a dimension, because the migration sets the one that the deployment is configured with."""
+EMBEDDING = VECTOR(DEFAULT_EMBEDDING_DIMENSION)
+"""The migration makes the column for the embedder that is configured; values are passed whatever their length."""
 
 
 def project_key() -> Column[str]:
