@@ -15,21 +15,14 @@ from uuid import UUID
 from concord_server.domain.confidence import confidence
 from concord_server.domain.conflicts import ConflictReview
 from concord_server.domain.enums import EvolutionType, FactChange, FactStatus
+from concord_server.domain.errors import CycleError
+from concord_server.domain.lineage import EvolutionEdge
 from concord_server.domain.model import Claim, Fact, Source
 from concord_server.domain.settlement import FactState, Settlement, Timeline
 from concord_server.domain.text import text_key
 from concord_server.ports.clock import Ids
 from concord_server.ports.embedder import Vector
 from concord_server.ports.ledger import LockedPartition, WriteSession
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An edge of the evolution graph, to be added."""
-
-    parent_id: UUID
-    child_id: UUID
-    evolution_type: EvolutionType
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +33,8 @@ class TimelineChange:
         before: the slot as it was loaded, without drafts.
         after: the slot settled anew.
         review: what that means for its conflict; ``conflict_reason`` is stored with one that opens.
-        drafts: facts that are new, or known facts with other changes to be stored (wording, links, metadata).
+        drafts: facts that are new, or known facts with other changes to be stored (wording, links, metadata). A
+            known fact that no statement is about any more follows from no timeline, and is stored as drafted.
         changes: why the version of a fact is written, where it is neither creation nor a mere consequence.
         embeddings: of new facts; a new fact without one is queued to be embedded.
         sources: to be stored with new facts (those of known facts are stored before).
@@ -55,7 +49,7 @@ class TimelineChange:
     conflict_reason: str = ""
     drafts: Mapping[UUID, Fact] = field(default_factory=dict)
     changes: Mapping[UUID, FactChange] = field(default_factory=dict)
-    edges: Sequence[Edge] = ()
+    edges: Sequence[EvolutionEdge] = ()
     embeddings: Mapping[UUID, Vector] = field(default_factory=dict)
     sources: Mapping[UUID, Source] = field(default_factory=dict)
     refreshed: frozenset[UUID] = frozenset()
@@ -80,17 +74,21 @@ class TimelineWriter:
 
         Facts that stop being ACTIVE are written before the one that starts, so that the database's own guard
         (one ACTIVE fact per slot) holds at every statement.
+
+        Raises:
+            CycleError: an edge would make a fact its own ancestor.
         """
         conflict_id = await self._conflict_before_facts(session, locked, change)
-        written: dict[UUID, Fact] = {}
-        for state in sorted(change.after.states, key=_active_last):
-            fact = self._next_fact(change, state, conflict_id)
-            if fact is not None:
-                written[fact.fact_id] = await self._save(session, locked, change, state, fact)
-        for source in change.sources.values():
-            await session.facts.upsert_source(source)
-        await self._save_assertions(session, locked, change)
+        # Before the facts, which otherwise would make the edges themselves, as of their own evolution type.
         await self._add_edges(session, locked, change)
+        written: dict[UUID, Fact] = {}
+        for fact in _unsettled(change):
+            written[fact.fact_id] = await self._save(session, locked, change, fact)
+        for state in sorted(change.after.states, key=_active_last):
+            settled = self._next_fact(change, state, conflict_id)
+            if settled is not None:
+                written[state.fact_id] = await self._save(session, locked, change, settled, state.split_from)
+        await self._save_assertions(session, locked, change)
         await self._conflict_after_facts(session, locked, change, conflict_id)
         return Written(written, None if change.review.ends else conflict_id)
 
@@ -172,14 +170,15 @@ class TimelineWriter:
         session: WriteSession,
         locked: LockedPartition,
         change: TimelineChange,
-        state: FactState,
         fact: Fact,
+        split_from: UUID | None = None,
     ) -> Fact:
         before = change.before.fact(fact.fact_id)
         is_new = before is None and fact.version == 0
-        await self._carry_sources(session, change, state, is_new=is_new)
+        await self._carry_sources(session, change, fact.fact_id, is_new=is_new)
         now = locked.recorded_time
-        fact = await self._with_confidence(session, change, fact, now, is_new=is_new)
+        own = await self._own_sources(session, change, fact.fact_id, split_from) if is_new else []
+        fact = await self._with_confidence(session, fact, now, own if is_new else None)
         relevant = before is None or _depends_on(before) != _depends_on(fact)
         fact = replace(
             fact,
@@ -197,20 +196,20 @@ class TimelineWriter:
             text_digest=text_digest(fact.text),
             embedding=change.embeddings.get(fact.fact_id),
         )
-        if state.split_from is not None:
-            await self._copy_sources(session, change, state.split_from, fact.fact_id)
+        for source in own:
+            await session.facts.upsert_source(source)
         return fact
 
     async def _with_confidence(
-        self, session: WriteSession, change: TimelineChange, fact: Fact, now: datetime, *, is_new: bool
+        self, session: WriteSession, fact: Fact, now: datetime, own: Sequence[Source] | None
     ) -> Fact:
-        own = change.sources.get(fact.fact_id)
-        if is_new:
-            credibilities: tuple[float, ...] = (own.credibility,) if own else ()
-            newest = own.extract_time if own else None
-        else:
+        """Returns the fact with its confidence, from ``own`` sources when it is new, else from the stored ones."""
+        if own is None:
             statistics = await session.facts.source_statistics(fact.fact_id)
             credibilities, newest = statistics.credibilities, statistics.newest_time
+        else:
+            credibilities = tuple(source.credibility for source in own)
+            newest = max((source.extract_time for source in own), default=None)
         return replace(
             fact,
             source_count=len(credibilities),
@@ -218,26 +217,32 @@ class TimelineWriter:
         )
 
     async def _carry_sources(
-        self, session: WriteSession, change: TimelineChange, state: FactState, *, is_new: bool
+        self, session: WriteSession, change: TimelineChange, fact_id: UUID, *, is_new: bool
     ) -> None:
         """Gives a fact the sources of those whose segment it took over."""
         if is_new:
             return
         for other in change.after.states:
-            if other.joined_into == state.fact_id:
+            if other.joined_into == fact_id:
                 for source in await session.facts.sources(other.fact_id):
-                    await session.facts.upsert_source(
-                        replace(source, source_id=self._ids.new(), fact_id=state.fact_id)
-                    )
+                    await session.facts.upsert_source(replace(source, source_id=self._ids.new(), fact_id=fact_id))
 
-    async def _copy_sources(
-        self, session: WriteSession, change: TimelineChange, origin_id: UUID, fact_id: UUID
-    ) -> None:
-        """Gives a split-off fact the sources of the statements that went over to it."""
+    async def _own_sources(
+        self, session: WriteSession, change: TimelineChange, fact_id: UUID, split_from: UUID | None
+    ) -> list[Source]:
+        """Returns the sources that a new fact begins with, not stored yet.
+
+        That of its statement; for a fact that was split off, those of the statements that went over to it.
+        """
+        given = change.sources.get(fact_id)
+        if given is not None or split_from is None:
+            return [given] if given is not None else []
         moved = {a.source_id for a in change.after.assertions if a.fact_id == fact_id and a.source_id}
-        for source in await session.facts.sources(origin_id):
-            if source.source_id in moved:
-                await session.facts.upsert_source(replace(source, source_id=self._ids.new(), fact_id=fact_id))
+        return [
+            replace(source, source_id=self._ids.new(), fact_id=fact_id)
+            for source in await session.facts.sources(split_from)
+            if source.source_id in moved
+        ]
 
     async def _save_assertions(
         self, session: WriteSession, locked: LockedPartition, change: TimelineChange
@@ -250,7 +255,12 @@ class TimelineWriter:
             )
 
     async def _add_edges(self, session: WriteSession, locked: LockedPartition, change: TimelineChange) -> None:
+        """Adds the edges. Nobody else adds any within the partition meanwhile, so what holds here holds at commit."""
         for edge in change.edges:
+            child = change.drafts.get(edge.child_id)
+            is_new = child is not None and child.version == 0  # nothing descends from it yet
+            if not is_new and await session.facts.is_ancestor(edge.child_id, edge.parent_id):
+                raise CycleError(f"fact {edge.parent_id} descends from fact {edge.child_id} already")
             await session.facts.add_edges(
                 edge.child_id, [edge.parent_id], edge.evolution_type, locked.recorded_time
             )
@@ -259,6 +269,11 @@ class TimelineWriter:
 def text_digest(text: str) -> bytes:
     """Returns the digest of a wording's text key, under which equal wordings are found."""
     return hashlib.sha256(text_key(text).encode("utf-8")).digest()
+
+
+def _unsettled(change: TimelineChange) -> list[Fact]:
+    """Returns the drafts of known facts that have no state on the timeline."""
+    return [draft for draft in change.drafts.values() if draft.fact_id not in change.after.by_fact]
 
 
 def _with_value(claim: Claim | None, state: FactState) -> Claim | None:
