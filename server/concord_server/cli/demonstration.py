@@ -30,7 +30,7 @@ from concord_server.cli.failures import CommandError
 from concord_server.cli.statements.parse import Defaults, parse_line
 from concord_server.cli.statements.reader import read_lines
 from concord_server.cli.statements.report import ACTION_STYLES, failure, progress_bar
-from concord_server.cli.statements.run import ACTIONS, LineOutcome, Tally, reconcile_lines
+from concord_server.cli.statements.run import ACTIONS, BrokenRunError, LineOutcome, Tally, reconcile_lines
 
 ENTITY = EntityRef("Project", "tendril")
 """Whom the demo asks about at the end."""
@@ -96,12 +96,15 @@ def _reconcile(client: Client, file: Path) -> Reconciled:
         file.open("rb") as stream,
         progress_bar(file.stat().st_size, enabled=sys.stderr.isatty(), label=file.name) as advance,
     ):
-        for outcome in reconcile_lines(client, read_lines(stream), parse, window=DEFAULT_WINDOW):
-            if outcome.result is None:
-                raise CommandError(f"{file.name}, line {outcome.line.number}: {failure(outcome)}")
-            tally.add(outcome)
-            outcomes.append(outcome)
-            advance(outcome, tally)
+        try:
+            for outcome in reconcile_lines(client, read_lines(stream), parse, window=DEFAULT_WINDOW):
+                if outcome.result is None:
+                    raise CommandError(f"{file.name}, line {outcome.line.number}: {failure(outcome)}")
+                tally.add(outcome)
+                outcomes.append(outcome)
+                advance(outcome, tally)
+        except BrokenRunError as broken:
+            raise broken.error from broken
     return Reconciled(file, tally, tuple(outcomes))
 
 

@@ -95,6 +95,7 @@ class FakeService(
         requests: every request, in order.
         failure: ends every unary call with this status.
         dies_at: the stream breaks at this item.
+        briefing: the markdown of every briefing; None answers UNIMPLEMENTED.
         healths: what the health checks answer in turn; then, and by default, SERVING.
         facts: what ListFacts lists, in pages of two.
     """
@@ -105,6 +106,7 @@ class FakeService(
         self.failure: status_pb2.Status | None = None
         self.dies_at: int | None = None
         self.healths: list[int] = []
+        self.briefing: str | None = None
         self.facts = [make_fact()]
         self.conflicts = [make_conflict()]
         self.port = 0
@@ -200,6 +202,13 @@ class FakeService(
             stance=enums_pb2.EVIDENCE_STANCE_SUPPORTS, quote="Nora leads.", source_ref="conv:1", locator="D1:3"
         )
         return briefing_service_pb2.GetFactResponse(fact=self.facts[0], sources=[source], evidence=[evidence])
+
+    def GetEntityBriefing(  # noqa: N802
+        self, request: briefing_service_pb2.GetEntityBriefingRequest, context: grpc.ServicerContext
+    ) -> briefing_service_pb2.GetEntityBriefingResponse:
+        if self.briefing is None:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "not yet")
+        return briefing_service_pb2.GetEntityBriefingResponse(markdown=self.briefing)
 
     def ListConflicts(  # noqa: N802
         self, request: reconcile_service_pb2.ListConflictsRequest, context: grpc.ServicerContext
