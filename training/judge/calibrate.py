@@ -67,10 +67,9 @@ def examples(pairs: list[Pair], model: PairModel, cosine: Cosine) -> Examples:
     labelled = [(pair, name) for pair in both if (name := relation(pair)) is not None]
     cosines = cosine.of([(pair.known, pair.statement) for pair, _ in labelled])
     kept = [(pair, name, c) for (pair, name), c in zip(labelled, cosines, strict=True) if c >= CANDIDATE]
-    logits = model.logits([(pair.known, pair.statement) for pair, _, _ in kept])
-    rows = [
-        features(gather(p.statement, p.known, float(c)), row) for (p, _, c), row in zip(kept, logits, strict=True)
-    ]
+    gathered = [gather(p.statement, p.known, float(c)) for p, _, c in kept]
+    logits = model.logits([(p.known, e.wording) for (p, _, _), e in zip(kept, gathered, strict=True)])
+    rows = [features(evidence, row) for evidence, row in zip(gathered, logits, strict=True)]
     y = np.array([CLASSES.index(name) for _, name, _ in kept])
     weight = np.array([WEIGHTS.get(pair.kind, 1.0) for pair, _, _ in kept])
     return Examples(np.array(rows), y, weight, [p for p, _, _ in kept], np.array([c for _, _, c in kept]))

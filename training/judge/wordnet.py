@@ -89,37 +89,46 @@ def write_antonyms(out: Path, directory: Path = DEFAULT_DIRECTORY) -> int:
 
 
 def write_relatives(out: Path, directory: Path = DEFAULT_DIRECTORY, senses: int = 2) -> int:
-    """Writes stem → stems of synonyms and directly broader words in the most frequent senses; returns how many.
+    """Writes stem → stems of synonyms, and of directly broader words with a ``>`` before them; returns how many.
 
-    Words that occur in WordNet's tagged texts, the common words of English, and synonyms of rarer words.
+    In the most frequent senses of words that occur in WordNet's tagged texts, the common words of English; of rarer
+    words only the synonyms.
     """
-    found: dict[str, set[str]] = defaultdict(set)
+    synonyms: dict[str, set[str]] = defaultdict(set)
+    broader: dict[str, set[str]] = defaultdict(set)
     for pos in POS:
         synsets = read_synsets(directory, pos)
-        for line in (directory / f"index.{pos}").read_text(encoding="utf-8").splitlines():
-            fields = line.split()
-            if line.startswith("  ") or not fields[0].isalpha() or len(fields[0]) < 3:
-                continue
-            count = int(fields[2])
-            tagged = int(fields[-count - 1]) > 0
-            if not tagged and count > 3:
-                continue
-            for offset in fields[-count:][:senses]:
-                synset = synsets[int(offset)]
-                if fields[0] not in synset.words:
+        for word, offsets, tagged in _frequent(directory, pos, senses):
+            for synset in (synsets[offset] for offset in offsets):
+                if word not in synset.words:
                     continue  # a proper name: WordNet writes it with a capital
-                names = set(synset.words)
-                for broader in synset.broader if tagged else ():
-                    names |= set(synsets[broader].words)
-                found[fields[0]] |= {
-                    name for name in names if name.isalpha() and name.islower() and name != fields[0]
-                }
-    stems: dict[str, set[str]] = defaultdict(set)
-    for word, names in found.items():
-        stems[stem(word)] |= {stem(name) for name in names} - {stem(word)}
-    lines = [f"{word}\t{' '.join(sorted(names))}\n" for word, names in sorted(stems.items()) if names]
+                synonyms[stem(word)] |= _stems(synset.words)
+                for offset in synset.broader if tagged else ():
+                    broader[stem(word)] |= _stems(synsets[offset].words)
+    lines = []
+    for word in sorted(synonyms.keys() | broader.keys()):
+        same = synonyms[word] - {word}
+        names = sorted(same) + [f">{name}" for name in sorted(broader[word] - same - {word})]
+        if names:
+            lines.append(f"{word}\t{' '.join(names)}\n")
     out.write_text("".join(lines), encoding="utf-8")
     return len(lines)
+
+
+def _frequent(directory: Path, pos: str, senses: int) -> Iterator[tuple[str, list[int], bool]]:
+    """Yields (word, offsets of its most frequent senses, whether it occurs in the tagged texts)."""
+    for line in (directory / f"index.{pos}").read_text(encoding="utf-8").splitlines():
+        fields = line.split()
+        if line.startswith("  ") or not fields[0].isalpha() or len(fields[0]) < 3:
+            continue
+        count = int(fields[2])
+        tagged = int(fields[-count - 1]) > 0
+        if tagged or count <= 3:
+            yield fields[0], [int(offset) for offset in fields[-count:][:senses]], tagged
+
+
+def _stems(words: tuple[str, ...]) -> set[str]:
+    return {stem(word) for word in words if word.isalpha() and word.islower()}
 
 
 def main() -> None:

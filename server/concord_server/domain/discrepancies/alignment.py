@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from concord_server.domain.discrepancies.lexicon import common
 from concord_server.domain.discrepancies.mentions import Mention, find_mentions
 from concord_server.domain.discrepancies.opposites import pair_opposites
 from concord_server.domain.discrepancies.words import Word, listed, readable, tokenize
@@ -110,7 +111,7 @@ def _side(statement: Statement, shared: frozenset[str]) -> Side:
     current: list[Word] = []
     for word in statement.words:
         if word.start in wanted:
-            if current and (word.capital != current[-1].capital or current[-1].possessive):
+            if current and (_named(word, statement) != _named(current[-1], statement) or current[-1].possessive):
                 runs.append(tuple(current))
                 current = []
             current.append(word)
@@ -120,6 +121,11 @@ def _side(statement: Statement, shared: frozenset[str]) -> Side:
     if current:
         runs.append(tuple(current))
     return Side(statement, extra, tuple(runs))
+
+
+def _named(word: Word, statement: Statement) -> bool:
+    """Whether a word may be part of a name: a capital, unless it only begins the sentence."""
+    return word.capital and not (word is statement.words[0] and not word.identifier and common(word.stem))
 
 
 def span(statement: Statement, run: tuple[Word, ...]) -> str:

@@ -34,13 +34,16 @@ def antonyms() -> dict[str, frozenset[str]]:
 
 @cache
 def relatives() -> dict[str, str]:
-    """Returns stem → stems of its synonyms and broader words, in one string; the keys are ordinary words."""
+    """Returns stem → its synonyms, and broader words with ">" before them, in one string of stems.
+
+    The keys are the ordinary words of English.
+    """
     return dict(line.split("\t", 1) for line in _lines("relatives.txt"))
 
 
 @lru_cache(maxsize=8192)
 def _kin(word: str) -> frozenset[str]:
-    return frozenset(relatives().get(word, "").split())
+    return frozenset(name.lstrip(">") for name in relatives().get(word, "").split())
 
 
 @cache
@@ -86,6 +89,12 @@ def related(one: str, other: str) -> bool:
     if one == other or other in _kin(one) or one in _kin(other):
         return True
     return any(b in _kin(a) or a in _kin(b) for a in _graded(one) for b in _graded(other))
+
+
+def synonyms(one: str, other: str) -> bool:
+    """Whether two stems are synonyms in a frequent sense."""
+    table = relatives()
+    return other in table.get(one, "").split() or one in table.get(other, "").split()
 
 
 def exclusive(one: str, other: str) -> bool:

@@ -15,16 +15,26 @@ _MOMENTS = (Discrepancy.DATE, Discrepancy.TIME)
 
 def leftovers(alignment: Alignment) -> tuple[list[Mention], list[Mention]]:
     """Returns the quantities of the statement and of the known fact that have no equal on the other side."""
-    ours = list(alignment.statement.statement.mentions)
+    pairs = twins(alignment)
+    ours, theirs = list(alignment.statement.statement.mentions), list(alignment.known.statement.mentions)
+    for mine, other in pairs:
+        ours.remove(mine)
+        theirs.remove(other)
+    return ours, theirs
+
+
+def twins(alignment: Alignment) -> list[tuple[Mention, Mention]]:
+    """Returns the quantities of the statement with their equals in the known fact, each used once."""
     theirs = list(alignment.known.statement.mentions)
-    for mention in list(ours):
+    found = []
+    for mention in alignment.statement.statement.mentions:
         twin = next((other for other in theirs if _exactly(mention, other)), None) or next(
             (other for other in theirs if equal(mention, other)), None
         )
         if twin is not None:
-            ours.remove(mention)
             theirs.remove(twin)
-    return ours, theirs
+            found.append((mention, twin))
+    return found
 
 
 def find_quantities(alignment: Alignment) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from concord_server.domain.discrepancies.alignment import Alignment, align, read
 from concord_server.domain.discrepancies.detect import find_all
-from concord_server.domain.discrepancies.lexicon import related
-from concord_server.domain.discrepancies.quantities import leftovers
+from concord_server.domain.discrepancies.lexicon import related, synonyms
+from concord_server.domain.discrepancies.quantities import leftovers, twins
 from concord_server.domain.judgement import Discrepancy, Finding
 from concord_server.domain.text import text_key
 
@@ -28,6 +28,7 @@ QUANTITIES = frozenset(
 )
 POLARITY = frozenset((Discrepancy.NEGATION, Discrepancy.ANTONYM))
 SOMEONE_ELSE = frozenset((Discrepancy.ENTITY, Discrepancy.ROLE))
+VALUES = frozenset((Discrepancy.VALUE,))
 SHADES = frozenset((Discrepancy.MODAL, Discrepancy.QUANTIFIER, Discrepancy.COMPARISON))
 
 FEATURES = (
@@ -50,6 +51,13 @@ FEATURES = (
     "quantity added",
     "quantity missing",
     "overlap",
+    "nothing differs",
+    "only synonyms differ",
+    "only kinds differ",
+    "only a quantity differs",
+    "only polarity differs",
+    "only a value differs",
+    "only the subject differs",
 )
 """Names of the features, in the order of :func:`features`."""
 
@@ -70,6 +78,9 @@ class Evidence:
         missing_quantities: the same of the known fact.
         overlap: share of the shorter content that is shared.
         similarity: cosine of the embeddings.
+        wording: the statement with its quantities spelled as in the known fact, where they are equal.
+        reworded: whether either has a content word that the other lacks.
+        synonymous: whether every such word has a synonym on the other side.
     """
 
     same_text: bool
@@ -81,6 +92,16 @@ class Evidence:
     missing_quantities: tuple[str, ...]
     overlap: float
     similarity: float
+    wording: str
+    reworded: bool
+    synonymous: bool
+
+    @property
+    def only(self) -> bool:
+        """Whether nothing differs but what the findings name, and words for their relatives."""
+        named = " ".join(f"{finding.statement} {finding.known}" for finding in self.findings)
+        rest = [word for word in (*self.added, *self.missing) if word not in named]
+        return not (rest or self.added_quantities or self.missing_quantities)
 
     def has(self, kinds: frozenset[Discrepancy]) -> bool:
         """Whether a finding is of one of ``kinds``."""
@@ -102,7 +123,24 @@ def gather(statement: str, known: str, similarity: float) -> Evidence:
         missing_quantities=tuple(m.text for m in theirs if not m.weak) if not ours else (),
         overlap=alignment.overlap,
         similarity=similarity,
+        wording=_respelled(alignment),
+        reworded=bool(alignment.statement.extra or alignment.known.extra),
+        synonymous=_synonymous(alignment),
     )
+
+
+def _synonymous(alignment: Alignment) -> bool:
+    ours, theirs = alignment.statement.extra, alignment.known.extra
+    pairs = [(word, other) for word in ours for other in theirs if synonyms(word.stem, other.stem)]
+    return {word for word, _ in pairs} == set(ours) and {other for _, other in pairs} == set(theirs)
+
+
+def _respelled(alignment: Alignment) -> str:
+    """Returns the statement with 18:00 for 6 pm where the known fact says 18:00: a model cannot count."""
+    text = alignment.statement.statement.text
+    for ours, theirs in sorted(twins(alignment), key=lambda pair: -pair[0].start):
+        text = text[: ours.start] + theirs.text + text[ours.end :]
+    return text
 
 
 def _unmatched(alignment: Alignment, *, of_statement: bool) -> tuple[str, ...]:
@@ -133,12 +171,19 @@ def features(evidence: Evidence, logits: npt.NDArray[np.float32]) -> Vector:
             float(evidence.has(POLARITY)),
             float(evidence.has(SOMEONE_ELSE)),
             float(evidence.has(SHADES)),
-            float(evidence.has(frozenset((Discrepancy.VALUE,)))),
+            float(evidence.has(VALUES)),
             min(len(evidence.added), 4) / 2,
             min(len(evidence.missing), 4) / 2,
             float(bool(evidence.added_quantities)),
             float(bool(evidence.missing_quantities)),
             evidence.overlap,
+            float(evidence.only and not evidence.findings and not evidence.reworded),
+            float(evidence.only and not evidence.findings and evidence.reworded and evidence.synonymous),
+            float(evidence.only and not evidence.findings and evidence.reworded and not evidence.synonymous),
+            float(evidence.only and evidence.has(QUANTITIES)),
+            float(evidence.only and evidence.has(POLARITY)),
+            float(evidence.only and evidence.has(VALUES)),
+            float(evidence.only and evidence.has(SOMEONE_ELSE)),
         ]
     )
 
