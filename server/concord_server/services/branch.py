@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from concord_server.domain.commands import ReconcileCommand, Violations, validate_reconcile
+from concord_server.domain.commands import ReconcileCommand, Violations, validate_interval, validate_reconcile
 from concord_server.domain.enums import (
     Cardinality,
     DecisionBasis,
@@ -17,12 +17,14 @@ from concord_server.domain.enums import (
     ReconcileAction,
 )
 from concord_server.domain.errors import (
+    ConcurrentUpdateError,
     FactNotFoundError,
+    IllegalStatusTransitionError,
     PartitionMismatchError,
     SlotOccupiedError,
 )
-from concord_server.domain.model import Fact, Partition, Thresholds
-from concord_server.domain.placement import Outcome, Placing, Statement, place
+from concord_server.domain.model import Claim, Fact, Partition, Source, Thresholds
+from concord_server.domain.placement import Outcome, Placing, Statement, challenge, place
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.text import text_key
 from concord_server.domain.values import slot_key, text_value_key, value_key
@@ -35,9 +37,12 @@ from concord_server.services.drafts import Lineage
 from concord_server.services.reconcile_plan import Plan
 from concord_server.services.statement_writer import StatementWriter
 from concord_server.services.timeline_writer import TimelineWriter
+from concord_server.services.turns import Turns
 
 REPLACING = frozenset({EvolutionType.CORRECTION, EvolutionType.CONTRADICTION})
 """Evolution types that supersede the parent; the others leave it."""
+
+_NOT_EMBEDDED = "the embedder is unavailable: the fact will be found by search once it is back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,20 @@ class BranchCommand:
     type_given: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Branched:
+    """A fact that was derived.
+
+    Attributes:
+        source: as stored with the fact, if one came along.
+        warnings: for people; nothing was refused.
+    """
+
+    fact: Fact
+    source: Source | None = None
+    warnings: tuple[str, ...] = ()
+
+
 class Branch:
     """Adds a fact below its parents; corrections and contradictions supersede the parent by event time."""
 
@@ -64,15 +83,17 @@ class Branch:
         self._clock = clock
         self._ids = ids
         self._writer = TimelineWriter(ids)
+        self._turns = Turns()
 
     async def execute(
-        self, context: CallContext, command: BranchCommand, idempotency: Idempotency[Fact] | None = None
-    ) -> Fact | Replay:
-        """Returns the new fact.
+        self, context: CallContext, command: BranchCommand, idempotency: Idempotency[Branched] | None = None
+    ) -> Branched | Replay:
+        """Returns the new fact, in the partition of its parents.
 
         Raises:
             InvalidFieldsError: the command is malformed, or names another partition than the parents'.
             FactNotFoundError: a parent does not exist.
+            IllegalStatusTransitionError: a parent was erased.
             SlotOccupiedError: the claim's slot holds another fact, and the type does not replace it.
         """
         now = self._clock.now()
@@ -80,22 +101,28 @@ class Branch:
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
             return known
-        vector = await self._embed(command.statement.text)
-        async with self._ledger.write(context.project) as session:
+        partition = await self._partition(context, command)
+        statement = _within(command.statement, partition)
+        _validate_interval(statement, now)
+        vector = await self._embed(statement.text)
+        async with (
+            self._turns.take(context.project, partition),
+            self._ledger.write(context.project) as session,
+        ):
             known = await repeats.claim(session, idempotency, now)
             if known is not None:
                 return known
-            partition = await self._partition(session, command)
+            # Whatever moved a parent elsewhere meanwhile held its partition's lock, and shows once this one does.
             locked = await session.partitions.lock(partition, now)
-            parents = await _parents(session, command.parent_ids)
-            statement = _within(command.statement, partition)
+            parents = await _parents(session, command.parent_ids, partition)
             derived = _Derivation(session, locked, command, statement, parents, context, self._ids, now)
             plan = await derived.plan()
             writer = StatementWriter(self._writer, self._ids, session, locked, context, statement)
             written = await writer.write(plan, vector, now)
-            mentioned = [written.fact.fact_id, *command.parent_ids]
-            await repeats.complete(session, idempotency, written.fact, mentioned)
-            return written.fact
+            warnings = (*derived.warnings, *(() if vector is not None else (_NOT_EMBEDDED,)))
+            branched = Branched(written.fact, written.source, warnings)
+            await repeats.complete(session, idempotency, branched, [written.fact.fact_id])
+            return branched
 
     async def _embed(self, text: str) -> Vector | None:
         try:
@@ -104,15 +131,15 @@ class Branch:
             return None
         return vector
 
-    async def _partition(self, session: WriteSession, command: BranchCommand) -> Partition:
-        partitions: list[Partition] = []
+    async def _partition(self, context: CallContext, command: BranchCommand) -> Partition:
+        async with self._ledger.read(context.project) as session:
+            parents = await session.facts.get_many(command.parent_ids)
+        found = {parent.fact_id: parent.partition for parent in parents}
         for parent_id in command.parent_ids:
-            found = await session.partitions.of_fact(parent_id)
-            if found is None:
+            if parent_id not in found:
                 raise FactNotFoundError(str(parent_id))
-            partitions.append(found[1])
-        partition = partitions[0]
-        if any(other != partition for other in partitions):
+        partition = found[command.parent_ids[0]]
+        if any(other != partition for other in found.values()):
             raise PartitionMismatchError.of("parent_ids", "must be facts of one partition")
         _check_partition(command, partition)
         return partition
@@ -141,17 +168,22 @@ class _Derivation:
         self._trust = min(statement.trust, context.trust_cap)
         self._ids = ids
         self._now = now
+        self.warnings: tuple[str, ...] = ()
 
     async def plan(self) -> Plan:
         """Returns where the new fact goes."""
         if self._command.claim is not None:
             return await self._with_claim()
         statement = self._statement(text_value_key(text_key(self._command.text)))
-        if self._type in REPLACING:
-            timeline = await self._session.slots.timeline(self._parents[0].slot_id)
-        else:
+        if self._type not in REPLACING:
             timeline = Timeline(statement.new_fact_id)
-        return self._placed(timeline, statement)
+            return self._plan(timeline, statement, place(timeline, statement, self._now))
+        parent = self._parents[0]
+        timeline = await self._session.slots.timeline(parent.slot_id)
+        if parent.claim is None:
+            return self._plan(timeline, statement, place(timeline, statement, self._now))
+        reason = "it has no claim, and what it is to replace has one"
+        return self._plan(timeline, statement, challenge(timeline, statement, self._now, reason))
 
     async def _with_claim(self) -> Plan:
         given = self._command.claim
@@ -160,6 +192,10 @@ class _Derivation:
         cardinality = await self._session.slots.register_predicate(
             claim.predicate, claim.cardinality, self._locked.recorded_time
         )
+        if given.cardinality is not None and given.cardinality is not cardinality:
+            self.warnings = (
+                f"predicate {claim.predicate} is {cardinality.value}; the cardinality of the call is ignored",
+            )
         claim = replace(claim, cardinality=cardinality)
         key = value_key(claim.value)
         name = slot_key(
@@ -168,20 +204,7 @@ class _Derivation:
             claim.qualifiers,
             discriminator=self._discriminator(cardinality, key),
         )
-        slot_id = await self._session.slots.find(self._locked.partition_id, name)
-        if slot_id is None:
-            slot_id = self._ids.new()
-            await self._session.slots.create(
-                self._locked.partition_id,
-                name,
-                slot_id,
-                subject=claim.subject,
-                predicate=claim.predicate,
-                qualifiers=claim.qualifiers,
-            )
-            timeline = Timeline(slot_id)
-        else:
-            timeline = await self._session.slots.timeline(slot_id)
+        timeline = await self._slot(name, claim)
         active = timeline.active()
         replaces = self._type in REPLACING and active is not None and active.fact_id in self._parent_ids
         if active is not None and not replaces:
@@ -189,7 +212,23 @@ class _Derivation:
                 f"fact {active.fact_id} holds in the slot of the claim; correct or contradict it instead"
             )
         statement = replace(self._statement(key), value=claim.value)
-        return replace(self._placed(timeline, statement), claim=claim)
+        return self._plan(timeline, statement, place(timeline, statement, self._now), claim)
+
+    async def _slot(self, name: str, claim: Claim) -> Timeline:
+        """Returns the slot of that key, made now if nothing was said about it yet."""
+        slot_id = await self._session.slots.find(self._locked.partition_id, name)
+        if slot_id is not None:
+            return await self._session.slots.timeline(slot_id)
+        slot_id = self._ids.new()
+        await self._session.slots.create(
+            self._locked.partition_id,
+            name,
+            slot_id,
+            subject=claim.subject,
+            predicate=claim.predicate,
+            qualifiers=claim.qualifiers,
+        )
+        return Timeline(slot_id)
 
     def _discriminator(self, cardinality: Cardinality, key: str) -> str:
         if self._command.type is FactType.EVENT:
@@ -197,10 +236,11 @@ class _Derivation:
             return f"{key}@{start.isoformat()}"
         return key if cardinality is Cardinality.MULTI else ""
 
-    def _placed(self, timeline: Timeline, statement: Statement) -> Plan:
-        placing = place(timeline, statement, self._now)
+    def _plan(
+        self, timeline: Timeline, statement: Statement, placing: Placing, claim: Claim | None = None
+    ) -> Plan:
         if not placing.is_new:
-            raise SlotOccupiedError(f"fact {placing.fact_id} says the same already")
+            raise SlotOccupiedError(f"fact {placing.fact_id} says the same: {placing.reason}")
         return Plan(
             timeline,
             statement,
@@ -208,6 +248,7 @@ class _Derivation:
             _action(placing),
             DecisionBasis.SLOT,
             placing.reason,
+            claim=claim,
             lineage=Lineage(self._type, self._parents),
             matched=self._parents[0],
         )
@@ -237,7 +278,18 @@ def _validate(command: BranchCommand, now: datetime) -> None:
         found.add("parent_ids", "may name several facts only for EVOLUTION_TYPE_MERGE")
     if command.evolution_type is EvolutionType.ORIGINAL:
         found.add("evolution_type", "must not be EVOLUTION_TYPE_ORIGINAL: a branch has parents")
-    validate_reconcile(command.statement, Thresholds(), now, found)
+    statement = command.statement
+    if not command.type_given:
+        # An occurrence may end when it begins; whether it is one is known once the parents are.
+        statement = replace(statement, type=FactType.EVENT)
+    validate_reconcile(statement, Thresholds(), now, found)
+    found.raise_if_any()
+
+
+def _validate_interval(statement: ReconcileCommand, now: datetime) -> None:
+    found = Violations()
+    start = statement.valid_from or statement.observe_time or now
+    validate_interval(start, statement.valid_to, statement.type, found)
     found.raise_if_any()
 
 
@@ -270,12 +322,19 @@ def _within(statement: ReconcileCommand, partition: Partition) -> ReconcileComma
     )
 
 
-async def _parents(session: WriteSession, parent_ids: Sequence[UUID]) -> list[Fact]:
+async def _parents(session: WriteSession, parent_ids: Sequence[UUID], partition: Partition) -> list[Fact]:
+    """Returns the parents as they are under their partition's lock.
+
+    Raises:
+        IllegalStatusTransitionError: one was erased.
+        ConcurrentUpdateError: one moved to another partition.
+    """
     facts = await session.facts.get_many(parent_ids)
-    found = {fact.fact_id for fact in facts if fact.status is not FactStatus.DELETED}
-    for parent_id in parent_ids:
-        if parent_id not in found:
-            raise FactNotFoundError(str(parent_id))
+    for fact in facts:
+        if fact.status is FactStatus.DELETED:
+            raise IllegalStatusTransitionError(fact.status.value, "a parent")
+        if fact.partition != partition:
+            raise ConcurrentUpdateError(f"fact {fact.fact_id} was moved meanwhile; send the call again")
     return facts
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.conflicts import review
 from concord_server.domain.enums import EvolutionType, FactChange, Trust
+from concord_server.domain.lineage import EvolutionEdge
 from concord_server.domain.model import Fact, Source
 from concord_server.domain.settlement import Settlement, Timeline, settle
 from concord_server.ports.clock import Ids
@@ -17,7 +18,7 @@ from concord_server.ports.ledger import LockedPartition, WriteSession
 from concord_server.services.context import CallContext
 from concord_server.services.drafts import corroborated, draft_evidence, draft_fact, draft_source
 from concord_server.services.reconcile_plan import Plan
-from concord_server.services.timeline_writer import Edge, TimelineChange, TimelineWriter, Written
+from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +166,14 @@ def _matched(plan: Plan, written: Written, fact: Fact) -> Fact | None:
     return written.facts.get(plan.matched.fact_id, plan.matched)
 
 
-def _edges(plan: Plan, follower: Fact | None) -> tuple[Edge, ...]:
+def _edges(plan: Plan, follower: Fact | None) -> tuple[EvolutionEdge, ...]:
     """Edges to a new fact from what it came from, and from late history to what followed it."""
     placing = plan.placing
     if not placing.is_new:
         return ()
-    edges = [Edge(parent.fact_id, placing.fact_id, plan.lineage.evolution_type) for parent in plan.lineage.parents]
+    edges = [
+        EvolutionEdge(parent.fact_id, placing.fact_id, plan.lineage.evolution_type) for parent in plan.lineage.parents
+    ]
     if follower is not None:
-        edges.append(Edge(placing.fact_id, follower.fact_id, EvolutionType.CONTRADICTION))
+        edges.append(EvolutionEdge(placing.fact_id, follower.fact_id, EvolutionType.CONTRADICTION))
     return tuple(edges)

@@ -136,9 +136,7 @@ class UpdateFact:
         )
         return written.facts[fact_id]
 
-    def _rebounded(
-        self, before: Timeline, fact: Fact, trust: Trust, *, ends: bool
-    ) -> tuple[Assertion, ...]:
+    def _rebounded(self, before: Timeline, fact: Fact, trust: Trust, *, ends: bool) -> tuple[Assertion, ...]:
         """Returns the assertions such that the fact holds from ``valid_from``, and until ``valid_to`` if ``ends``.
 
         Its statements outside of the new bounds are overruled; where none is left at the new beginning, the
@@ -236,8 +234,11 @@ def _check_room(before: Timeline, after: Settlement, wanted: Fact, trust: Trust)
     Raises:
         SlotOccupiedError: it did not.
     """
-    state = after.state(wanted.fact_id)
-    if (state.valid_from, state.valid_to) != (wanted.valid_from, wanted.valid_to):
+    state = after.by_fact.get(wanted.fact_id)
+    stated = before.fact(wanted.fact_id) if state is None else state
+    if stated is not None and (stated.valid_from, stated.valid_to) != (wanted.valid_from, wanted.valid_to):
+        if state is None:
+            raise SlotOccupiedError("no statement speaks of the fact any more, so it has no bounds to change")
         raise SlotOccupiedError("another fact of the timeline holds within these bounds; change that one first")
     for other in after.states:
         known = before.fact(other.fact_id)

@@ -7,6 +7,11 @@ graph with a cycle, which no write can make but a repair by hand might:
   (Brent's algorithm): coming upon the mark means having been there. Each row stays of constant size, where a path
   would make a line of n facts cost n².
 - A walk over sets drops what it has met: with UNION where order does not matter, and level by level where it does.
+
+The project is carried along in the rows. Were it compared with the parameter at every step, the planner would take a
+project that its statistics do not know yet for one of a single row, any index that begins with the project for as
+good as the right one, and each step would read the whole project. ``OFFSET 0`` keeps the planner from turning a step
+into a join with the whole table.
 """
 
 from __future__ import annotations
@@ -17,10 +22,14 @@ from uuid import UUID
 from sqlalchemy import (
     CTE,
     BigInteger,
+    ColumnClause,
+    ColumnElement,
     Executable,
+    FromClause,
     Integer,
     Row,
     ScalarSelect,
+    Text,
     Uuid,
     bindparam,
     column,
@@ -36,15 +45,16 @@ from concord_server.domain.lineage import STEPPABLE, EvolutionEdge, FamilyPage
 from concord_server.domain.model import Fact
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import evolution_edges, facts
-from concord_server.storage.statements import PROJECT, SessionContext
+from concord_server.storage.statements import SessionContext
 
 _WALK = """
 WITH RECURSIVE walk AS (
-    SELECT fact_id, 0 AS steps, fact_id AS mark, 1 AS marks_at
+    SELECT project_id, fact_id, 0 AS steps, fact_id AS mark, 1 AS marks_at
     FROM facts
     WHERE project_id = :project AND fact_id = :fact
   UNION ALL
     SELECT
+        project_id,
         onward.fact_id,
         steps + 1,
         CASE WHEN steps + 1 = marks_at THEN onward.fact_id ELSE mark END,
@@ -52,13 +62,13 @@ WITH RECURSIVE walk AS (
     FROM walk CROSS JOIN LATERAL ({step}) AS onward
     WHERE onward.fact_id <> mark
 )
-SELECT fact_id, min(steps) AS steps FROM walk GROUP BY fact_id
+SELECT project_id, fact_id, min(steps) AS steps FROM walk GROUP BY project_id, fact_id
 """
 
 _TO_FIRST_PARENT = """
     SELECT edge.parent_id AS fact_id
     FROM evolution_edges AS edge
-    WHERE edge.project_id = :project AND edge.child_id = walk.fact_id
+    WHERE edge.project_id = walk.project_id AND edge.child_id = walk.fact_id
     ORDER BY edge.position, edge.parent_id
     LIMIT 1
 """
@@ -66,8 +76,8 @@ _TO_FIRST_PARENT = """
 _TO_BEST_CHILD = f"""
     SELECT child.fact_id
     FROM evolution_edges AS edge
-    JOIN facts AS child ON child.project_id = edge.project_id AND child.fact_id = edge.child_id
-    WHERE edge.project_id = :project AND edge.parent_id = walk.fact_id
+    JOIN facts AS child ON child.project_id = walk.project_id AND child.fact_id = edge.child_id
+    WHERE edge.project_id = walk.project_id AND edge.parent_id = walk.fact_id
         AND child.status IN ({", ".join(f"'{status}'" for status in sorted(STEPPABLE))})
     ORDER BY child.confidence DESC, child.create_time DESC, child.fact_id
     LIMIT 1
@@ -75,28 +85,39 @@ _TO_BEST_CHILD = f"""
 
 _FAMILY = """
 WITH RECURSIVE above AS (
-    SELECT fact_id FROM facts WHERE project_id = :project AND fact_id = :fact
+    SELECT project_id, fact_id FROM facts WHERE project_id = :project AND fact_id = :fact
   UNION
-    SELECT edge.parent_id
-    FROM above JOIN evolution_edges AS edge ON edge.project_id = :project AND edge.child_id = above.fact_id
+    SELECT above.project_id, edge.parent_id
+    FROM above CROSS JOIN LATERAL (
+        SELECT parent_id FROM evolution_edges
+        WHERE project_id = above.project_id AND child_id = above.fact_id
+        OFFSET 0
+    ) AS edge
 ),
 family AS (
-    SELECT fact_id FROM above
+    SELECT project_id, fact_id FROM above
   UNION
-    SELECT edge.child_id
-    FROM family JOIN evolution_edges AS edge ON edge.project_id = :project AND edge.parent_id = family.fact_id
+    SELECT family.project_id, edge.child_id
+    FROM family CROSS JOIN LATERAL (
+        SELECT child_id FROM evolution_edges
+        WHERE project_id = family.project_id AND parent_id = family.fact_id
+        OFFSET 0
+    ) AS edge
 ),
 -- One row per level, its facts in order. A fact can be met again only if it has several parents, so these alone
 -- are remembered.
 levels AS (
-    SELECT 0 AS level, array_agg(root.fact_id ORDER BY root.create_time, root.fact_id) AS members,
+    SELECT above.project_id, 0 AS level, array_agg(root.fact_id ORDER BY root.create_time, root.fact_id) AS members,
         '{}'::uuid[] AS met
-    FROM above JOIN facts AS root ON root.project_id = :project AND root.fact_id = above.fact_id
+    FROM above
+    JOIN facts AS root ON root.project_id = above.project_id AND root.fact_id = above.fact_id
     WHERE NOT EXISTS (
-        SELECT FROM evolution_edges AS edge WHERE edge.project_id = :project AND edge.child_id = root.fact_id
+        SELECT FROM evolution_edges AS edge
+        WHERE edge.project_id = above.project_id AND edge.child_id = above.fact_id
     )
+    GROUP BY above.project_id
   UNION ALL
-    SELECT levels.level + 1, below.members, levels.met || below.met
+    SELECT levels.project_id, levels.level + 1, below.members, levels.met || below.met
     FROM levels CROSS JOIN LATERAL (
         SELECT array_agg(fact_id ORDER BY parent_place, create_time, fact_id) AS members,
             coalesce(array_agg(fact_id) FILTER (WHERE has_others), '{}') AS met
@@ -104,21 +125,23 @@ levels AS (
             SELECT DISTINCT ON (child.fact_id) child.fact_id, child.create_time, parent.place AS parent_place,
                 EXISTS (
                     SELECT FROM evolution_edges AS other
-                    WHERE other.project_id = :project AND other.child_id = child.fact_id
+                    WHERE other.project_id = levels.project_id AND other.child_id = child.fact_id
                         AND other.parent_id <> parent.fact_id
                 ) AS has_others
             FROM unnest(levels.members) WITH ORDINALITY AS parent (fact_id, place)
-            JOIN evolution_edges AS edge ON edge.project_id = :project AND edge.parent_id = parent.fact_id
-            JOIN facts AS child ON child.project_id = :project AND child.fact_id = edge.child_id
+            JOIN evolution_edges AS edge
+                ON edge.project_id = levels.project_id AND edge.parent_id = parent.fact_id
+            JOIN facts AS child ON child.project_id = levels.project_id AND child.fact_id = edge.child_id
             WHERE child.fact_id <> ALL (levels.met)
             ORDER BY child.fact_id, parent.place
         ) AS child
     ) AS below
     WHERE below.members IS NOT NULL
 )
-SELECT family.fact_id, row_number() OVER (ORDER BY level, reached.place, fact.create_time, family.fact_id) AS place
+SELECT family.project_id, family.fact_id,
+    row_number() OVER (ORDER BY level, reached.place, fact.create_time, family.fact_id) AS place
 FROM family
-JOIN facts AS fact ON fact.project_id = :project AND fact.fact_id = family.fact_id
+JOIN facts AS fact ON fact.project_id = family.project_id AND fact.fact_id = family.fact_id
 LEFT JOIN (
     SELECT member.fact_id, level, member.place
     FROM levels CROSS JOIN LATERAL unnest(members) WITH ORDINALITY AS member (fact_id, place)
@@ -166,29 +189,24 @@ def _edges(row: Row[Any]) -> list[EvolutionEdge]:
 
 def _walk(step: str) -> CTE:
     """Returns the facts on a way that takes ``step`` from each fact, with how many steps away they are."""
-    walk = sql(_WALK.format(step=step)).columns(column("fact_id", Uuid), column("steps", Integer))
-    return walk.cte("way")
+    way = sql(_WALK.format(step=step)).columns(*_KEY, column("steps", Integer))
+    return way.cte("way")
 
 
 def _chain() -> Executable:
     way = _walk(_TO_FIRST_PARENT)
-    return (
-        select(*fact_columns())
-        .join(way, _is(way))
-        .where(facts.c.project_id == PROJECT)
-        .order_by(way.c.steps.desc())
-    )
+    return select(*fact_columns()).join_from(way, facts, _is(way)).order_by(way.c.steps.desc())
 
 
 def _latest() -> Executable:
     way = _walk(_TO_BEST_CHILD)
     end = select(way).order_by(way.c.steps.desc()).limit(1).subquery("last")
-    return select(*fact_columns()).join(end, facts.c.fact_id == end.c.fact_id).where(facts.c.project_id == PROJECT)
+    return select(*fact_columns()).join_from(end, facts, _is(end))
 
 
 def _family_page() -> Executable:
     """Returns the query of a page; it has one row at least, with the family's size."""
-    family = sql(_FAMILY).columns(column("fact_id", Uuid), column("place", BigInteger)).cte("whole")
+    family = sql(_FAMILY).columns(*_KEY, column("place", BigInteger)).cte("whole")
     start = select(family.c.place).where(family.c.fact_id == bindparam("after", type_=Uuid)).scalar_subquery()
     page = (
         select(family)
@@ -198,36 +216,37 @@ def _family_page() -> Executable:
         .subquery("page")
     )
     size = select(func.count().label("total")).select_from(family).subquery("size")
-    here = (facts.c.project_id == PROJECT) & (facts.c.fact_id == page.c.fact_id)
     return (
         select(size.c.total, _edges_from(family).label("edges_from"), *fact_columns())
         .select_from(size)
         .outerjoin(page, true())
-        .outerjoin(facts, here)
+        .outerjoin(facts, _is(page))
         .order_by(page.c.place)
     )
 
 
 def _edges_from(family: CTE) -> ScalarSelect[Any]:
-    """Returns a fact's edges from members of the family as one JSON array."""
+    """Returns a fact's edges from members of the family as one JSON array, null when it has none.
+
+    The family is looked up in a filter, because there it is hashed once; as a condition it would be joined anew for
+    each fact.
+    """
     edges = evolution_edges.c
     edge = func.json_build_object("parent", edges.parent_id, "type", edges.type)
+    of_family = edges.parent_id.in_(select(family.c.fact_id))
     return (
-        select(func.json_agg(aggregate_order_by(edge, edges.position)))
-        .where(
-            edges.project_id == facts.c.project_id,
-            edges.child_id == facts.c.fact_id,
-            edges.parent_id.in_(select(family.c.fact_id)),
-        )
+        select(func.json_agg(aggregate_order_by(edge, edges.position)).filter(of_family))
+        .where(edges.project_id == facts.c.project_id, edges.child_id == facts.c.fact_id)
         .correlate(facts)
         .scalar_subquery()
     )
 
 
-def _is(way: CTE) -> Any:
-    return facts.c.fact_id == way.c.fact_id
+def _is(named: FromClause) -> ColumnElement[bool]:
+    return (facts.c.project_id == named.c.project_id) & (facts.c.fact_id == named.c.fact_id)
 
 
+_KEY: tuple[ColumnClause[Any], ...] = (column("project_id", Text), column("fact_id", Uuid))
 _CHAIN = _chain()
 _LATEST = _latest()
 _FAMILY_PAGE = _family_page()

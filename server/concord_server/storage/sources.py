@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Executable, Text, Uuid, any_, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Executable, Text, Uuid, any_, bindparam, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from concord_server.domain.model import Partition
@@ -44,10 +44,14 @@ class PostgresSources:
 
 
 def _is_named() -> ColumnElement[bool]:
-    external_id, url = bindparam("external_id", type_=Text), bindparam("url", type_=Text)
-    same_id = (external_id != "") & (sources.c.external_id == external_id)
-    same_url = (url != "") & (sources.c.url == url)
-    return or_(same_id, same_url)
+    """Returns the condition that a source has the name given; empty ones name nothing."""
+    return or_(_is("external_id"), _is("url"))
+
+
+def _is(name: str) -> ColumnElement[bool]:
+    """Returns the condition that a column is the parameter of its name, found through the index of digests."""
+    stored, given = sources.c[name], bindparam(name, type_=Text)
+    return (stored != "") & (func.md5(stored) == func.md5(given)) & (stored == given)
 
 
 def _of_fact() -> ColumnElement[bool]:
