@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from concord_server.domain.errors import UnavailableError
 from concord_server.ports.ledger import (
@@ -82,9 +82,8 @@ class PostgresLedger:
         Raises:
             UnavailableError: the database cannot be reached.
         """
-        with translated_errors():
-            async with self._reading.connect() as connection:
-                yield PostgresSession(SessionContext(project, Statements(connection)))
+        async with _connected(self._reading) as connection:
+            yield PostgresSession(SessionContext(project, Statements(connection)))
 
     @asynccontextmanager
     async def write(self, project: str) -> AsyncIterator[WriteSession]:
@@ -96,14 +95,13 @@ class PostgresLedger:
             ConcurrentUpdateError: the transaction lost to another; nothing was written.
         """
         await self._ensure_project(project)
-        with translated_errors():
-            async with self._engine.connect() as connection:
-                context = SessionContext(project, Statements(connection))
-                yield PostgresSession(context)
-                context.statements.raise_failure()
-                if context.changes.entries:
-                    await context.statements.execute(APPEND, context.changes.parameters(project))
-                await context.statements.commit()
+        async with _connected(self._engine) as connection:
+            context = SessionContext(project, Statements(connection))
+            yield PostgresSession(context)
+            context.statements.raise_failure()
+            if context.changes.entries:
+                await context.statements.execute(APPEND, context.changes.parameters(project))
+            await context.statements.commit()
 
     async def _ensure_project(self, project: str) -> None:
         """Makes the project's row at its first use, in a transaction of its own.
@@ -113,7 +111,15 @@ class PostgresLedger:
         if project in self._known_projects:
             return
         row = insert(projects).values(project_id=project, change_sequence=0, create_time=func.now())
-        with translated_errors():
-            async with self._reading.connect() as connection:
-                await connection.execute(row.on_conflict_do_nothing())
+        async with _connected(self._reading) as connection:
+            await Statements(connection).execute(row.on_conflict_do_nothing())
         self._known_projects.add(project)
+
+
+@asynccontextmanager
+async def _connected(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    """Opens a connection for the block, whose own errors it does not touch; what is not committed is undone."""
+    async with AsyncExitStack() as stack:
+        with translated_errors():
+            connection = await stack.enter_async_context(engine.connect())
+        yield connection
