@@ -88,6 +88,8 @@ def translated_errors() -> Iterator[None]:
         raised = translate(error)
         if raised is error:
             raise
+        if isinstance(raised, LostRaceError | ConstraintViolatedError):
+            raise raised from None  # the cause quotes the row, and words of facts must not get into logs
         raise raised from error
 
 
