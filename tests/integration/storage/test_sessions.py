@@ -14,6 +14,7 @@ from concord_server.domain.errors import ConcurrentUpdateError, UnavailableError
 from concord_server.domain.model import Fact, Partition
 from concord_server.storage.engine import EngineOptions, create_engine
 from concord_server.storage.errors import ConstraintViolatedError, LostRaceError
+from concord_server.storage.partitions import partition_id_of
 from concord_server.storage.sessions import PostgresLedger
 from concord_server.storage.statements import Statements
 from sqlalchemy import text
@@ -69,6 +70,18 @@ async def test_an_error_leaves_no_trace(ledger: PostgresLedger, project: str, qu
     assert not await is_stored(ledger, project, fact)
     assert await query("SELECT change_sequence FROM projects WHERE project_id = %s", project) == [(0,)]
     assert await query("SELECT count(*) FROM change_log WHERE project_id = %s", project) == [(0,)]
+
+
+async def test_errors_of_the_block_are_its_own(ledger: PostgresLedger, project: str) -> None:
+    """A deadline of the caller's is no failure of the database, though both are OSErrors."""
+    for opened in (ledger.read, ledger.write):
+
+        async def fail(opened: Any) -> None:
+            async with opened(project):
+                raise TimeoutError("mine")
+
+        with pytest.raises(TimeoutError, match="mine"):
+            await fail(opened)
 
 
 async def test_a_failed_statement_that_was_ignored_never_passes_for_a_commit(
@@ -248,6 +261,21 @@ async def test_a_deadlock_is_a_lost_race_for_one_and_none_for_the_other(
 
     outcomes = await asyncio.gather(lock(first, second), lock(second, first), return_exceptions=True)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["ConcurrentUpdateError", "NoneType"]
+
+
+async def test_sessions_that_lock_in_the_order_of_ids_never_deadlock(ledger: PostgresLedger, project: str) -> None:
+    made = [Partition(domain=name) for name in ("first", "second", "third")]
+    ordered = sorted(made, key=partition_id_of)
+
+    async def lock_all() -> None:
+        async with ledger.write(project) as session:
+            for partition in ordered:
+                await session.partitions.lock(partition, NOON)
+
+    await asyncio.gather(*(lock_all() for _ in range(8)))
+    async with ledger.read(project) as session:
+        states = [await session.partitions.find(partition) for partition in made]
+    assert [state.revision for state in states if state] == [8, 8, 8]
 
 
 class TestPartitionLocks:
