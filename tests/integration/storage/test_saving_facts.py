@@ -219,19 +219,12 @@ async def test_the_database_refuses_what_cannot_be(
     assert caught.value.constraint in {f"ck_facts_{rule}", f"ck_fact_versions_{rule}"}
 
 
-@pytest.mark.parametrize("broken", [{"confidence": 2.0}, {"slot_id": uuid7()}], ids=["a range", "a rule"])
-async def test_a_refusal_does_not_repeat_the_words_of_the_fact(
-    ledger: PostgresLedger, project: str, broken: dict[str, Any]
-) -> None:
+async def test_a_refusal_does_not_repeat_the_words_of_the_fact(ledger: PostgresLedger, project: str) -> None:
     words = "zyx" + "secret"  # not as such in a line that a traceback shows
 
-    async def save_twice() -> None:
+    with pytest.raises(ConstraintViolatedError) as caught:
         async with ledger.write(project) as session:
-            for _ in range(2):
-                await save(session, a_fact(text=words, **broken))
-
-    with pytest.raises((ConstraintViolatedError, LostRaceError)) as caught:
-        await save_twice()
+            await save(session, a_fact(text=words, confidence=2.0))
     assert words not in "".join(traceback.format_exception(caught.value))
 
 
