@@ -214,11 +214,18 @@ def validate_fact_fields(command: ReconcileCommand, found: Violations) -> None:
 
 def validate_entity(name: str, entity: EntityRef, found: Violations) -> None:
     """Adds what is wrong with a reference to an entity."""
-    for part, text, limit in (
-        ("entity_type", entity.entity_type, MAX_ENTITY_TYPE),
-        ("entity_id", entity.entity_id, MAX_LABEL),
-    ):
-        found.add(f"{name}.{part}", required_label_problem(text, max_length=limit))
+    validate_entity_type(f"{name}.entity_type", entity.entity_type, found)
+    validate_entity_id(f"{name}.entity_id", entity.entity_id, found)
+
+
+def validate_entity_type(name: str, text: str, found: Violations) -> None:
+    """Adds what is wrong with the type of an entity."""
+    found.add(name, required_label_problem(text, max_length=MAX_ENTITY_TYPE))
+
+
+def validate_entity_id(name: str, text: str, found: Violations) -> None:
+    """Adds what is wrong with the id of an entity."""
+    found.add(name, required_label_problem(text, max_length=MAX_LABEL))
 
 
 def validate_claim(name: str, claim: ClaimInput, found: Violations) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from concord_server.domain.enums import Trust
@@ -16,6 +17,14 @@ _EVENT_CREDIBILITY = {
     Trust.THIRD_PARTY: 0.4,
     Trust.UNTRUSTED: 0.2,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatistics:
+    """What confidence needs of a fact's sources."""
+
+    credibilities: tuple[float, ...] = ()
+    newest_time: datetime | None = None
 
 
 def confidence(

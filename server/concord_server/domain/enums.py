@@ -151,6 +151,15 @@ class ConflictState(_NamedEnum):
     RESOLVED = auto()
 
 
+class ClaimSupport(_NamedEnum):
+    """What the ledger says about a statement."""
+
+    SUPPORTED = auto()
+    UNSUPPORTED = auto()
+    CONTRADICTED = auto()
+    NEEDS_REVIEW = auto()
+
+
 class FactChange(_NamedEnum):
     """Why a version of a fact was recorded."""
 

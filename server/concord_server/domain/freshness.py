@@ -13,6 +13,9 @@ HORIZONS = {
 }
 """Time since the last reinforcement after which a fact is no longer fresh; STABLE facts stay fresh."""
 
+STALE_AFTER = {volatility: HORIZONS[volatility] for volatility in (Volatility.VOLATILE, Volatility.EPHEMERAL)}
+"""The horizons past which facts are STALE, and not merely UNCONFIRMED."""
+
 
 def freshness(volatility: Volatility, last_reinforce_time: datetime, now: datetime) -> Freshness:
     """Returns how fresh a fact is at ``now``.

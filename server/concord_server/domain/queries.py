@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from concord_server.domain.enums import ConflictState, FactStatus, FactType
+from concord_server.domain.enums import ConflictState, FactStatus, FactType, SubjectRole
 from concord_server.domain.model import EntityRef
 
 T = TypeVar("T")
@@ -24,11 +24,13 @@ class FactFilter:
     Attributes:
         access_scope: ``None`` for every scope, "" for unscoped facts alone.
         statuses: empty means every status but DELETED; with ``as_of``, those that can hold.
-        entity: linked to or owned by it, in any role (its ``role`` does not count).
+        entity: linked to or owned by it (its ``role`` does not count).
+        roles: with ``entity``, linked to it in one of these; empty means any, or owned by it.
         owner: owned by it.
         min_confidence: in [0, 1].
         as_of: valid time: only what held then.
         known_at: recorded time: every row as it was recorded then.
+        unconflicted: leaves out members of open conflicts.
     """
 
     domain: str | None = None
@@ -36,6 +38,7 @@ class FactFilter:
     types: tuple[FactType, ...] = ()
     statuses: tuple[FactStatus, ...] = ()
     entity: EntityRef | None = None
+    roles: tuple[SubjectRole, ...] = ()
     owner: EntityRef | None = None
     content_id: str = ""
     tag: str = ""
@@ -43,6 +46,26 @@ class FactFilter:
     min_confidence: float = 0.0
     as_of: datetime | None = None
     known_at: datetime | None = None
+    unconflicted: bool = False
+
+
+EVERY_FACT = FactFilter()
+"""The filter that leaves out nothing but what is erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentRead:
+    """What a read of what holds leaves out: facts that do not hold at a moment, that are stale, or in dispute.
+
+    Attributes:
+        moment: when they must hold; also the time that their freshness is seen from.
+        include_superseded: superseded facts too, whenever they held.
+        include_conflicted: members of open conflicts too, challengers among them.
+    """
+
+    moment: datetime
+    include_superseded: bool = False
+    include_conflicted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +99,17 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ConflictFilter:
-    """Which conflicts a list is about; empty fields do not restrict."""
+    """Which conflicts a list is about; empty fields do not restrict.
+
+    Attributes:
+        entity: with a member linked to or owned by it.
+        access_scope: ``None`` for every scope, "" for unscoped facts alone.
+    """
 
     state: ConflictState | None = None
     entity: EntityRef | None = None
     domain: str | None = None
+    access_scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

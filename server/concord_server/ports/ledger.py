@@ -18,6 +18,7 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
+from concord_server.domain.confidence import SourceStatistics
 from concord_server.domain.enums import Cardinality, EvolutionType, FactChange, FactStatus
 from concord_server.domain.model import (
     Conflict,
@@ -40,8 +41,11 @@ from concord_server.domain.queries import (
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.timeline import Assertion
 from concord_server.domain.values import Json
+from concord_server.ports.briefing import BriefingRepository
 from concord_server.ports.embedder import Vector
+from concord_server.ports.entities import EntityRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 
 
@@ -87,14 +91,6 @@ class StoredRequest:
 
     fingerprint: str
     response: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SourceStatistics:
-    """What confidence needs of a fact's sources."""
-
-    credibilities: tuple[float, ...]
-    newest_time: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +261,9 @@ class ConflictRepository(Protocol):
         """Marks the conflict resolved; its facts stay readable as its members."""
 
     async def list(
-        self, where: ConflictFilter, *, after: Cursor | None, size: int
+        self, where: ConflictFilter, *, after: Cursor | None, size: int, oldest_first: bool = False
     ) -> tuple[Page[Conflict], ConflictSummary]:
-        """Returns a page of conflicts, newest first, with the summary over the whole filter."""
+        """Returns a page of conflicts, newest first unless asked otherwise, with the summary over the filter."""
 
 
 class DecisionRepository(Protocol):

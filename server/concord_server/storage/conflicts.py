@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, and_, delete, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.domain.enums import ConflictState, FactStatus, FactType
 from concord_server.domain.errors import InvalidPageTokenError
 from concord_server.domain.model import Conflict, EntityRef, Fact, Partition
 from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, Page
-from concord_server.storage.fact_queries import linked_to
+from concord_server.storage.fact_queries import about
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import facts
 from concord_server.storage.statements import SessionContext
@@ -114,9 +114,9 @@ class PostgresConflicts:
         )
 
     async def list(
-        self, where: ConflictFilter, *, after: Cursor | None, size: int
+        self, where: ConflictFilter, *, after: Cursor | None, size: int, oldest_first: bool = False
     ) -> tuple[Page[Conflict], ConflictSummary]:
-        """Returns a page of conflicts, newest first, with the summary over the whole filter.
+        """Returns a page of conflicts, with the summary over the whole filter.
 
         Raises:
             InvalidPageTokenError: ``after`` is not a position in this list.
@@ -132,8 +132,10 @@ class PostgresConflicts:
         position = tuple_(conflicts.c.create_time, conflicts.c.conflict_id)
         query = select(conflicts).where(*conditions)
         if after is not None:
-            query = query.where(position < tuple_(_time_of(after), after.last_id))
-        query = query.order_by(conflicts.c.create_time.desc(), conflicts.c.conflict_id.desc()).limit(size + 1)
+            last = tuple_(_time_of(after), after.last_id)
+            query = query.where(position > last if oldest_first else position < last)
+        order = (conflicts.c.create_time, conflicts.c.conflict_id)
+        query = query.order_by(*(order if oldest_first else (column.desc() for column in order))).limit(size + 1)
         rows = await self._context.statements.rows(query)
         members = await self._members([row.conflict_id for row in rows[:size]])
         items = [_conflict(row, members.get(row.conflict_id, ())) for row in rows[:size]]
@@ -193,17 +195,15 @@ class PostgresConflicts:
         conditions = [conflicts.c.project_id == project]
         if where.state is not None:
             conditions.append(conflicts.c.state == where.state.value)
+        within: list[ColumnElement[bool]] = []
         if where.domain:
-            of_domain = (
-                select(partitions.c.partition_id)
-                .where(
-                    partitions.c.project_id == project,
-                    partitions.c.partition_id == conflicts.c.partition_id,
-                    partitions.c.domain == where.domain,
-                )
-                .correlate(conflicts)
-            )
-            conditions.append(of_domain.exists())
+            within.append(partitions.c.domain == where.domain)
+        if where.access_scope is not None:
+            within.append(partitions.c.access_scope == where.access_scope)
+        if within:
+            same = (partitions.c.project_id == project) & (partitions.c.partition_id == conflicts.c.partition_id)
+            partition = select(partitions.c.partition_id).where(same, *within).correlate(conflicts)
+            conditions.append(partition.exists())
         if where.entity is not None:
             conditions.append(_about(project, where.entity))
         return conditions
@@ -212,7 +212,6 @@ class PostgresConflicts:
 def _about(project: str, entity: EntityRef) -> ColumnElement[bool]:
     """Returns the condition that a current member is owned by or linked to an entity."""
     members = conflict_members.c
-    owned = and_(facts.c.owner_type == entity.entity_type, facts.c.owner_id == entity.entity_id)
     member = (
         select(members.fact_id)
         .join(facts, (members.project_id == facts.c.project_id) & (members.fact_id == facts.c.fact_id))
@@ -220,7 +219,7 @@ def _about(project: str, entity: EntityRef) -> ColumnElement[bool]:
             members.project_id == project,
             members.conflict_id == conflicts.c.conflict_id,
             members.left_time.is_(None),
-            or_(owned, linked_to(entity)),
+            about(project, entity),
         )
         .correlate(conflicts)
     )

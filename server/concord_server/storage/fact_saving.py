@@ -47,8 +47,14 @@ from concord_server.storage.fact_tables import (
 )
 from concord_server.storage.statements import SessionContext
 
-_WORDS: Final = "simple"
+WORDS: Final = "simple"
 """Text search configuration: words as they are, in any language."""
+
+
+def words_of(text: ColumnElement[str]) -> ColumnElement[Any]:
+    """Returns what a text is found by: its words, and their parts (``4411`` of ``ORD-4411``)."""
+    parts = func.regexp_replace(text, "[^[:alnum:]]+", " ", "g", type_=Text())
+    return func.to_tsvector(WORDS, text + " " + parts)
 
 
 async def save_fact(
@@ -123,7 +129,7 @@ def _creation(links: tuple[str, ...]) -> Executable:
             "partition_id": _new(facts.c.partition_id),
             "create_time": _new(facts.c.create_time),
             "embedding": _new(fact_search.c.embedding),
-            "words": func.to_tsvector(_WORDS, _new(facts.c.text)),
+            "words": words_of(_new(facts.c.text)),
         }
     )
     parts = [fact, search.cte("search"), *(_LINK[name].cte(f"add_{name}") for name in links)]
@@ -234,5 +240,5 @@ _UNLINK = {name: table.unlink(name) for name, table in _LINK_TABLES.items()}
 _THIS_SEARCH = update(fact_search).where(
     fact_search.c.project_id == _new(facts.c.project_id), fact_search.c.fact_id == _new(facts.c.fact_id)
 )
-_SET_WORDS = _THIS_SEARCH.values(words=func.to_tsvector(_WORDS, _new(facts.c.text)))
+_SET_WORDS = _THIS_SEARCH.values(words=words_of(_new(facts.c.text)))
 _SET_EMBEDDING = _THIS_SEARCH.values(embedding=_new(fact_search.c.embedding))

@@ -139,7 +139,15 @@ facts = Table(
     Index(None, "project_id", "create_time", "fact_id"),
     Index(None, "project_id", "owner_type", "owner_id", postgresql_where=sql("owner_type <> ''")),
     Index(None, "project_id", "predicate", postgresql_where=sql("predicate IS NOT NULL")),
+    Index(None, "project_id", "domain", postgresql_where=sql("domain <> ''")),
+    Index(None, "project_id", "access_scope", postgresql_where=sql("access_scope <> ''")),
     Index(None, "project_id", "conflict_id", postgresql_where=sql("conflict_id IS NOT NULL")),
+    Index(
+        "ix_facts_scheduled",
+        "project_id",
+        "valid_from",
+        postgresql_where=sql("status = 'PENDING' AND conflict_id IS NULL"),
+    ),
 )
 
 fact_versions = Table(
@@ -232,6 +240,14 @@ sources = Table(
     unit_interval("credibility"),
     UniqueConstraint("project_id", "fact_id", "identity_digest"),
     reference(["fact_id"], "facts", ["fact_id"], "fact", deferred=True),
+    # Digests, because a name may be longer than an index can hold.
+    Index(
+        "ix_sources_external_id",
+        "project_id",
+        sql("md5(external_id)"),
+        postgresql_where=sql("external_id <> ''"),
+    ),
+    Index("ix_sources_url", "project_id", sql("md5(url)"), postgresql_where=sql("url <> ''")),
 )
 
 evidence = Table(

@@ -10,6 +10,8 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from concord_server.domain.errors import UnavailableError
+from concord_server.ports.briefing import BriefingRepository
+from concord_server.ports.entities import EntityRepository
 from concord_server.ports.ledger import (
     ConflictRepository,
     DecisionRepository,
@@ -21,6 +23,7 @@ from concord_server.ports.ledger import (
     WriteSession,
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.storage.changes import APPEND
 from concord_server.storage.conflicts import PostgresConflicts
@@ -28,6 +31,7 @@ from concord_server.storage.decisions import PostgresDecisions
 from concord_server.storage.errors import translated_errors
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
+from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.requests import PostgresRequests
@@ -35,6 +39,7 @@ from concord_server.storage.slots import PostgresSlots
 from concord_server.storage.sources import PostgresSources
 from concord_server.storage.statements import SessionContext, Statements
 from concord_server.storage.tables import projects
+from concord_server.storage.search import PostgresSearch
 
 
 class PostgresSession:

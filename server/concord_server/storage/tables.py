@@ -111,6 +111,7 @@ slots = Table(
     document("qualifiers"),
     UniqueConstraint("project_id", "partition_id", "slot_key"),
     reference(["partition_id"], "partitions", ["partition_id"], "partition"),
+    Index(None, "project_id", "slot_key"),
 )
 
 slot_assertions = Table(
@@ -141,6 +142,20 @@ slot_assertions = Table(
     Index(None, "project_id", "slot_id"),
     Index(None, "project_id", "fact_id"),
     Index(None, "project_id", "source_id", postgresql_where=sql("source_id IS NOT NULL")),
+)
+
+# Ids that were merged into another. One step leads to the entity that stays: `into_id` is no alias itself.
+entity_aliases = Table(
+    "entity_aliases",
+    metadata,
+    project_key(),
+    text_key("entity_type"),
+    text_key("entity_id"),
+    text("into_id"),
+    moment("create_time"),
+    CheckConstraint("entity_id <> into_id", name="no_loop"),
+    _of_project(),
+    Index(None, "project_id", "entity_type", "into_id"),
 )
 
 predicates = Table(
@@ -278,6 +293,7 @@ __all__ = [
     "decision_candidates",
     "decisions",
     "deployment",
+    "entity_aliases",
     "fact_tables",
     "metadata",
     "partitions",
