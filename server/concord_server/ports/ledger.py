@@ -304,6 +304,9 @@ class ReadSession(Protocol):
     lineage: LineageRepository
     history: HistoryRepository
     sources: SourceRepository
+    search: SearchRepository
+    briefings: BriefingRepository
+    entities: EntityRepository
 
 
 class WriteSession(ReadSession, Protocol):

@@ -25,21 +25,22 @@ from concord_server.ports.ledger import (
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
+from concord_server.storage.briefing import PostgresBriefings
 from concord_server.storage.changes import APPEND
 from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
+from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.errors import translated_errors
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
-from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.requests import PostgresRequests
+from concord_server.storage.search import PostgresSearch
 from concord_server.storage.slots import PostgresSlots
 from concord_server.storage.sources import PostgresSources
 from concord_server.storage.statements import SessionContext, Statements
 from concord_server.storage.tables import projects
-from concord_server.storage.search import PostgresSearch
 
 
 class PostgresSession:
@@ -55,6 +56,9 @@ class PostgresSession:
         self.lineage: LineageRepository = PostgresLineage(context)
         self.history: HistoryRepository = PostgresHistory(context)
         self.sources: SourceRepository = PostgresSources(context)
+        self.search: SearchRepository = PostgresSearch(context)
+        self.briefings: BriefingRepository = PostgresBriefings(context)
+        self.entities: EntityRepository = PostgresEntities(context)
 
 
 class PostgresLedger:
