@@ -82,9 +82,8 @@ def main() -> int:
     reliability = calibration(results)
     tradeoff = curve(results)
     milliseconds = latency(cases)
-    print(
-        f"\njudging 5 candidates: p50 {milliseconds['p50']:.1f} ms, p99 {milliseconds['p99']:.1f} ms, one thread"
-    )
+    times = ", ".join(f"{name} {value:.1f} ms" for name, value in milliseconds.items())
+    print(f"\njudging 5 candidates on one thread: {times}")
     if arguments.json:
         figures = {
             "rows": rows,

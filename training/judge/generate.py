@@ -275,14 +275,15 @@ def _role_pair(rng: random.Random) -> Pair:
     return Pair(known, say(two, first, third), "n", "n", "x", "generated-subject")
 
 
-def generate(count: int, seed: int) -> Iterator[Pair]:
-    """Yields ``count`` distinct pairs; the same seed gives the same pairs."""
+def generate(count: int, seed: int, more: tuple[Frame, ...] = ()) -> Iterator[Pair]:
+    """Yields ``count`` distinct pairs; the same seed gives the same pairs. ``more`` are frames beside ``FRAMES``."""
+    frames = FRAMES + 3 * more
     rng = random.Random(seed)
     seen: set[tuple[str, str]] = set()
     while len(seen) < count:
         draw = rng.random()
         if draw < 0.76:
-            pair = _frame_pair(rng.choice(FRAMES), rng)
+            pair = _frame_pair(rng.choice(frames), rng)
         elif draw < 0.85:
             pair = _frame_pair(rng.choice(OWNED), rng)
         elif draw < 0.93:

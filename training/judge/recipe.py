@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from training.judge.generate import Pair, generate
+from training.judge.more_frames import MORE_FRAMES
 from training.judge.transform import transformed
 from training.judge.wordnet import DEFAULT_DIRECTORY
 
@@ -115,6 +116,16 @@ def build(data: Path, wordnet: Path, seed: int, generated: int) -> tuple[list[Pa
     return train, held
 
 
+def second_pass(train: list[Pair], held: list[Pair], seed: int, generated: int) -> list[Pair]:
+    """Returns the pairs of the second pass: half of the first, and new ones from more frames; held-out texts stay out."""
+    rng = random.Random(seed)
+    kept = [pair for pair in train if rng.random() < 0.5]
+    unseen = {pair.known for pair in held} | {pair.statement for pair in held}
+    kept += [pair for pair in generate(generated, seed, MORE_FRAMES) if not {pair.known, pair.statement} & unseen]
+    rng.shuffle(kept)
+    return kept
+
+
 def write(path: Path, pairs: Iterable[Pair]) -> None:
     """Writes pairs as tab-separated values without a header."""
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -136,6 +147,10 @@ def main() -> None:
     train, held = build(arguments.data, arguments.wordnet, arguments.seed, arguments.generated)
     write(arguments.out / "train.tsv", train)
     write(arguments.out / "held_out.tsv", held)
+    second = arguments.out / "second"
+    second.mkdir(exist_ok=True)
+    write(second / "train.tsv", second_pass(train, held, arguments.seed + 2, arguments.generated))
+    write(second / "held_out.tsv", held)
 
 
 if __name__ == "__main__":

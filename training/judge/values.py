@@ -222,6 +222,9 @@ VALUES: dict[str, Callable[[random.Random], Value]] = {
     "fraction": _one_of("half~50%", "a quarter~25%", "a third~one third", "two thirds", "three quarters~75%", "all", "none"),
     "floor": lambda rng: (ORDINALS[n := rng.randint(0, 11)], f"{n + 1}{_suffix(n + 1)}"),
     "size_adj": _one_of("large~big", "small~little", "empty", "full", "old~ancient", "new~brand new", "noisy~loud", "quiet~silent", "hot", "cold", "clean", "dirty", "safe", "dangerous~unsafe", "cheap~inexpensive", "expensive~costly", "wide", "narrow", "dark", "bright"),
+    "protocol": _one_of("HTTP/2", "MQTT", "AMQP", "SOAP", "GraphQL", "LDAP", "FTP", "SMTP", "Kerberos", "OpenID", "WebSockets", "IMAP"),
+    "extreme": _one_of("tallest", "shortest", "oldest", "newest", "largest~biggest", "smallest", "heaviest", "lightest", "best", "worst"),
+    "currency_name": _one_of("euro", "dollar", "pound", "franc", "peso", "yen", "rupee", "krona", "lira", "real"),
     "verb_phrase": _one_of(
         "sign the form~fill in the form", "wear a badge", "carry a passport", "pay in advance~prepay", "lock the door", "switch off the lights~turn off the lights",
         "register online", "bring a guest", "wear a helmet", "use the back door", "park in the yard", "submit a report~hand in a report", "record calls", "leave early",

@@ -41,9 +41,20 @@ def relatives() -> dict[str, str]:
     return dict(line.split("\t", 1) for line in _lines("relatives.txt"))
 
 
+@cache
+def _everyday() -> dict[str, frozenset[str]]:
+    """Returns stem → stems that mean the same in statements of facts, where WordNet sees a finer difference."""
+    table: dict[str, set[str]] = {}
+    for line in _lines("more_synonyms.txt"):
+        group = {stem(word) for word in line.split()}
+        for word in group:
+            table.setdefault(word, set()).update(group - {word})
+    return {word: frozenset(others) for word, others in table.items()}
+
+
 @lru_cache(maxsize=8192)
 def _kin(word: str) -> frozenset[str]:
-    return frozenset(name.lstrip(">") for name in relatives().get(word, "").split())
+    return _everyday().get(word, frozenset()) | {name.lstrip(">") for name in relatives().get(word, "").split()}
 
 
 @cache
@@ -94,6 +105,8 @@ def related(one: str, other: str) -> bool:
 def synonyms(one: str, other: str) -> bool:
     """Whether two stems are synonyms in a frequent sense."""
     table = relatives()
+    if other in _everyday().get(one, ()):
+        return True
     return other in table.get(one, "").split() or one in table.get(other, "").split()
 
 

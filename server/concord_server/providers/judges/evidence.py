@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from concord_server.domain.discrepancies.alignment import Alignment, align, read
+from concord_server.domain.discrepancies.alignment import Alignment, Statement, align, read
 from concord_server.domain.discrepancies.detect import find_all
 from concord_server.domain.discrepancies.lexicon import related, synonyms
 from concord_server.domain.discrepancies.quantities import leftovers, twins
+from concord_server.domain.discrepancies.words import Word
 from concord_server.domain.judgement import Discrepancy, Finding
 from concord_server.domain.text import text_key
 
@@ -78,9 +80,9 @@ class Evidence:
         missing_quantities: the same of the known fact.
         overlap: share of the shorter content that is shared.
         similarity: cosine of the embeddings.
-        wording: the statement with its quantities spelled as in the known fact, where they are equal.
+        wording: the statement with equal quantities, and synonyms if nothing else differs, spelled as in the fact.
         reworded: whether either has a content word that the other lacks.
-        synonymous: whether every such word has a synonym on the other side.
+        synonymous: whether every such word has a synonym on the other side, and nothing was found.
     """
 
     same_text: bool
@@ -113,19 +115,21 @@ def gather(statement: str, known: str, similarity: float) -> Evidence:
     alignment = align(read(statement), read(known))
     ours, theirs = leftovers(alignment)
     same_text = text_key(statement) == text_key(known)
+    findings = () if same_text else find_all(alignment)
+    swaps = {} if findings else _synonyms(alignment)
     return Evidence(
         same_text=same_text,
         readable=alignment.statement.statement.readable and alignment.known.statement.readable,
-        findings=() if same_text else find_all(alignment),
+        findings=findings,
         added=_unmatched(alignment, of_statement=True),
         missing=_unmatched(alignment, of_statement=False),
         added_quantities=tuple(m.text for m in ours if not m.weak) if not theirs else (),
         missing_quantities=tuple(m.text for m in theirs if not m.weak) if not ours else (),
         overlap=alignment.overlap,
         similarity=similarity,
-        wording=_respelled(alignment),
+        wording=_respelled(alignment, swaps),
         reworded=bool(alignment.statement.extra or alignment.known.extra),
-        synonymous=_synonymous(alignment),
+        synonymous=bool(swaps),
     )
 
 
@@ -135,12 +139,38 @@ def _synonymous(alignment: Alignment) -> bool:
     return {word for word, _ in pairs} == set(ours) and {other for _, other in pairs} == set(theirs)
 
 
-def _respelled(alignment: Alignment) -> str:
-    """Returns the statement with 18:00 for 6 pm where the known fact says 18:00: a model cannot count."""
+def _respelled(alignment: Alignment, swaps: Mapping[Word, Word]) -> str:
+    """Returns the statement with 18:00 for 6 pm, and lives for resides, where the known fact says so.
+
+    The model cannot count and does not know every synonym; the rules do.
+    """
     text = alignment.statement.statement.text
-    for ours, theirs in sorted(twins(alignment), key=lambda pair: -pair[0].start):
-        text = text[: ours.start] + theirs.text + text[ours.end :]
+    spans = [(ours.start, ours.end, theirs.text) for ours, theirs in twins(alignment)]
+    spans += [(word.start, word.end, other.text) for word, other in swaps.items()]
+    for start, end, instead in sorted(spans, reverse=True):
+        text = text[:start] + instead + text[end:]
     return text
+
+
+def _begins(statement: Statement, word: Word) -> bool:
+    before = [w.lower for w in statement.words if w.start < word.start]
+    return before == ["the"]
+
+
+def _synonyms(alignment: Alignment) -> dict[Word, Word]:
+    """Returns the statement's extra words with their synonyms, if that is all that the two do not share.
+
+    Not for what a sentence begins with after "the": a squad is no team when both are names of one thing each.
+    """
+    ours, theirs = alignment.statement.extra, alignment.known.extra
+    swaps: dict[Word, Word] = {}
+    if ours and _begins(alignment.statement.statement, ours[0]):
+        return swaps
+    for word in ours:
+        other = next((o for o in theirs if o not in swaps.values() and synonyms(word.stem, o.stem)), None)
+        if other is not None:
+            swaps[word] = other
+    return swaps if len(swaps) == len(ours) == len(theirs) else {}
 
 
 def _unmatched(alignment: Alignment, *, of_statement: bool) -> tuple[str, ...]:
