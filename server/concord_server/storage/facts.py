@@ -70,7 +70,7 @@ class PostgresFacts:
         return await nearness.similarities(self._context, fact_ids, vector)
 
     async def holding(self, slot_ids: Sequence[UUID], moment: datetime) -> dict[UUID, Fact]:
-        """Returns, by slot, the fact that holds at the moment, else the last before it, else the first after it."""
+        """Returns, by slot, the fact that holds at the moment, else the last before it, else the first after."""
         return await holders.holding(self._context, slot_ids, moment)
 
     async def changed_since(self, partition_id: UUID, revision: int, probe: ChangeProbe) -> bool:
