@@ -1,5 +1,6 @@
 """What holds for every pair of texts."""
 
+import pytest
 from concord_server.domain.discrepancies import detect, readable
 from concord_server.domain.judgement import Discrepancy
 from hypothesis import given, settings
@@ -16,7 +17,32 @@ def test_any_two_texts_can_be_compared(statement, known):
 
 
 _WORDS = st.sampled_from(
-    ["Ana", "the", "not", "30", "5km", "March", "at", "6", "pm", "$9", "is", "all", "must", "no", "longer", "by", "of", "Oslo's", "v1.2", "from", "to", "above", "12:30", "half"]
+    [
+        "Ana",
+        "the",
+        "not",
+        "30",
+        "5km",
+        "March",
+        "at",
+        "6",
+        "pm",
+        "$9",
+        "is",
+        "all",
+        "must",
+        "no",
+        "longer",
+        "by",
+        "of",
+        "Oslo's",
+        "v1.2",
+        "from",
+        "to",
+        "above",
+        "12:30",
+        "half",
+    ]
 )
 
 
@@ -44,9 +70,25 @@ def test_other_scripts_are_compared_by_their_quantities_alone():
     assert [f.kind for f in detect("会議は3時間です", "会議は5時間です")] == [Discrepancy.NUMBER]
 
 
-def test_other_languages_in_latin_letters_are_not_read_as_english():
-    assert not readable("Le café est ouvert", "Le café est fermé")
-    assert readable("The cafe is open", "The cafe is shut")
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("Le café est ouvert", "Le café est fermé"),
+        ("El banco está abierto", "El banco está cerrado"),
+        ("La tienda abre sus puertas temprano", "La tienda abre sus puertas tarde"),
+        ("Der Laden ist offen", "Der Laden ist zu"),
+    ],
+)
+def test_other_languages_in_latin_letters_are_not_read_as_english(statement, known):
+    assert not readable(statement, known)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The cafe is open", "Uses Neovim daily", "Team of 8", "Switched to Notion", "Café Zoë opened in Malmö"],
+)
+def test_english_is_read_as_english_even_in_fragments(text):
+    assert readable(text, text)
 
 
 def test_findings_of_one_kind_are_kept_apart_and_kinds_come_in_order():

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from concord_server.domain.discrepancies.lexicon import common
 from concord_server.domain.discrepancies.mentions import Mention, find_mentions
 from concord_server.domain.discrepancies.opposites import pair_opposites
-from concord_server.domain.discrepancies.words import Word, listed, readable, tokenize
+from concord_server.domain.discrepancies.words import ENGLISH, Word, listed, readable, tokenize
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,16 @@ def read(text: str) -> Statement:
         return any(m.start < word.end and word.start < m.end for m in mentions)
 
     content = tuple(word for word in words if word.content and not quantity(word))
-    return Statement(text, words, content, mentions, readable(text))
+    return Statement(text, words, content, mentions, readable(text) and _english(words))
+
+
+def _english(words: tuple[Word, ...]) -> bool:
+    """Whether the words look English: one such as "the" or "is" is among them, or few are strange to English."""
+    if any(word.lower in ENGLISH for word in words):
+        return True
+    plain = [word for word in words if word.content and word.text.islower() and word.text.isalpha()]
+    strange = sum(not common(word.stem) for word in plain)
+    return strange < 3 or strange <= 2 * (len(plain) - strange)
 
 
 @dataclass(frozen=True, slots=True)

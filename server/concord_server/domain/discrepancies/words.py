@@ -44,7 +44,7 @@ _FOREIGN = frozenset(
         inte"""
     )
 ) - frozenset(listed("die do no as la e o y en se al lo di los las el le del"))  # fmt: skip
-_ENGLISH = frozenset(
+ENGLISH = frozenset(
     listed(
         """the is are was were has have of and in on at to for with by from not no a an her his their will must"""
     )
@@ -163,6 +163,6 @@ def readable(text: str) -> bool:
     if letters and latin < 0.8 * len(letters):
         return False
     lowered = {word.lower for word in tokenize(text)}
-    foreign, english = len(lowered & _FOREIGN), len(lowered & _ENGLISH)
+    foreign, english = len(lowered & _FOREIGN), len(lowered & ENGLISH)
     accented = sum(not c.isascii() for c in letters)
     return not ((foreign >= 1 and english == 0 and accented > 0) or (foreign >= 2 and foreign > english))
