@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -12,14 +12,17 @@ import grpc
 from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.usecases import UseCases
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.queries import ConflictSummary, Page
 from concord_server.services.batch import BatchItem
 from concord_server.services.context import CallContext
+from concord_server.services.merge_entities import MergeReceipt
 from concord_server.services.results import FactDetails
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 
+from tests.contract.briefing_values import BRIEFING, CHECK, ENTITY, FOUND, RANKED
 from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT
 
 Answer = Callable[..., Awaitable[Any]]
@@ -98,6 +101,40 @@ class ScriptedBatch:
                 yield await self.outcome(item)
 
 
+class ScriptedLinks:
+    """Links and unlinks as a test says."""
+
+    def __init__(self) -> None:
+        self.linking = Scripted(FACT)
+        self.unlinking = Scripted(FACT)
+
+    async def link(self, *arguments: Any) -> Any:
+        """Answers."""
+        return await self.linking.execute(*arguments)
+
+    async def unlink(self, *arguments: Any) -> Any:
+        """Answers."""
+        return await self.unlinking.execute(*arguments)
+
+
+@dataclass
+class BriefingScript:
+    """What the use cases of BriefingService answer."""
+
+    search_facts: Scripted = field(default_factory=lambda: Scripted([FOUND]))
+    get_entity_briefing: Scripted = field(default_factory=lambda: Scripted(BRIEFING))
+    list_noteworthy_facts: Scripted = field(default_factory=lambda: Scripted(Page([RANKED], None, 1)))
+    check_claim: Scripted = field(default_factory=lambda: Scripted(CHECK))
+    list_entities: Scripted = field(default_factory=lambda: Scripted(Page([ENTITY], None, 1)))
+    change_links: ScriptedLinks = field(default_factory=ScriptedLinks)
+    merge_entities: Scripted = field(default_factory=lambda: Scripted(MergeReceipt(2, (CONFLICT,))))
+    recompute_confidence: Scripted = field(default_factory=lambda: Scripted([FACT]))
+
+    def use_cases(self) -> BriefingUseCases:
+        """Returns the use cases for a server."""
+        return BriefingUseCases(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
 @dataclass
 class Script:
     """What every use case answers; a test changes what it is about."""
@@ -113,6 +150,7 @@ class Script:
     get_fact: Scripted = field(default_factory=lambda: Scripted(FactDetails(FACT, (), ())))
     list_facts: Scripted = field(default_factory=lambda: Scripted(Page([FACT], None, 1)))
     update_fact_status: Scripted = field(default_factory=lambda: Scripted(FACT))
+    briefing: BriefingScript = field(default_factory=BriefingScript)
 
     def use_cases(self) -> UseCases:
         """Returns the use cases for a server."""
@@ -127,6 +165,7 @@ class Script:
             get_fact=self.get_fact,
             list_facts=self.list_facts,
             update_fact_status=self.update_fact_status,
+            briefing=self.briefing.use_cases(),
         )
 
 

@@ -129,7 +129,7 @@ async def test_reads_go_to_their_use_cases(edge: Edge):
     assert conflict.conflict.conflict_id == str(CONFLICT_ID)
     conflicts = await edge.reconcile.ListConflicts(ListConflictsRequest(domain="d"))
     assert (len(conflicts.conflicts), conflicts.total_size) == (1, 1)
-    assert edge.script.list_conflicts.calls == [(CALLER, ConflictFilter(domain="d"), None, 50)]
+    assert edge.script.list_conflicts.calls == [(CALLER, ConflictFilter(domain="d"), FactOrder(), None, 50)]
 
 
 async def test_pages_follow_each_other(edge: Edge):

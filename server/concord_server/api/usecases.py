@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.domain.commands import ReconcileCommand, Resolution
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import ConcordError
@@ -44,10 +45,10 @@ class GetDecision(Protocol):
 
 
 class ListConflicts(Protocol):
-    """Lists conflicts, newest first."""
+    """Lists conflicts by the time that they opened."""
 
     async def execute(
-        self, context: CallContext, where: ConflictFilter, after: Cursor | None, size: int, /
+        self, context: CallContext, where: ConflictFilter, order: FactOrder, after: Cursor | None, size: int, /
     ) -> tuple[Page[Conflict], ConflictSummary]:
         """Returns a page, and what is open under the whole filter."""
 
@@ -121,3 +122,4 @@ class UseCases:
     get_fact: GetFact
     list_facts: ListFacts
     update_fact_status: UpdateFactStatus
+    briefing: BriefingUseCases

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.server import ServerOptions
 from concord_server.api.usecases import UseCases
 from concord_server.config import Settings
+from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.judge import Judge
 from concord_server.ports.ledger import Ledger
@@ -15,12 +17,19 @@ from concord_server.providers.embedders.onnx import OnnxEmbedder, OnnxModel, Onn
 from concord_server.providers.judges.local import LocalJudge
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.batch import BatchReconcile
+from concord_server.services.briefing import GetEntityBriefing
+from concord_server.services.check_claim import CheckClaim
+from concord_server.services.confidence import RecomputeConfidence
 from concord_server.services.conflicts import GetConflict, ListConflicts
 from concord_server.services.decisions import GetDecision
+from concord_server.services.entities import ChangeLinks, ListEntities
 from concord_server.services.facts import GetFact, ListFacts
 from concord_server.services.matching import Matcher
+from concord_server.services.merge_entities import MergeEntities
+from concord_server.services.noteworthy import ListNoteworthyFacts
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
+from concord_server.services.search import SearchFacts
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.storage.check import check_database
 from concord_server.storage.engine import EngineOptions, create_engine
@@ -100,4 +109,20 @@ def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge) -> UseCases:
         get_fact=GetFact(ledger),
         list_facts=ListFacts(ledger),
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
+        briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids),
+    )
+
+
+def _briefing_use_cases(
+    ledger: Ledger, embedder: Embedder, judge: Judge, clock: Clock, ids: Ids
+) -> BriefingUseCases:
+    return BriefingUseCases(
+        search_facts=SearchFacts(ledger, embedder, clock),
+        get_entity_briefing=GetEntityBriefing(ledger, clock),
+        list_noteworthy_facts=ListNoteworthyFacts(ledger, clock),
+        check_claim=CheckClaim(ledger, embedder, judge, judge, clock),
+        list_entities=ListEntities(ledger),
+        change_links=ChangeLinks(ledger, clock),
+        merge_entities=MergeEntities(ledger, clock, ids),
+        recompute_confidence=RecomputeConfidence(ledger, clock),
     )

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from concord_server.domain.errors import ConflictNotFoundError
 from concord_server.domain.model import Conflict
-from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, Page
+from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, FactOrder, Page
 from concord_server.ports.ledger import Ledger
 from concord_server.services.context import CallContext
 
@@ -37,8 +37,8 @@ class ListConflicts:
         self._ledger = ledger
 
     async def execute(
-        self, context: CallContext, where: ConflictFilter, after: Cursor | None, size: int
+        self, context: CallContext, where: ConflictFilter, order: FactOrder, after: Cursor | None, size: int
     ) -> tuple[Page[Conflict], ConflictSummary]:
-        """Returns a page of conflicts, newest first, and how many are open since when."""
+        """Returns a page of conflicts by the time that they opened, and how many are open since when."""
         async with self._ledger.read(context.project) as session:
-            return await session.conflicts.list(where, after=after, size=size)
+            return await session.conflicts.list(where, after=after, size=size, oldest_first=not order.descending)

@@ -17,6 +17,7 @@ from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.embedding import NOT_EMBEDDED, embed_one
+from concord_server.services.entities import entities_of, with_entities
 from concord_server.services.matching import Match, Matcher
 from concord_server.services.reconcile_plan import Plan, Planner
 from concord_server.services.results import ReconcileResult
@@ -100,7 +101,7 @@ class Reconcile:
             return known
         for _ in range(MAX_ATTEMPTS):
             try:
-                return await self._attempt(context, command, idempotency, vector)
+                return await self._attempt(context, await self._resolved(context, command), idempotency, vector)
             except (_OvertakenError, ConcurrentUpdateError):
                 continue
         raise ConcurrentUpdateError("others kept changing what this statement meets; send it again")
@@ -144,6 +145,8 @@ class Reconcile:
                 known = await repeats.claim(session, idempotency, now)
                 if known is not None:
                     return known
+                if await session.entities.hold(entities_of(command)):
+                    raise _OvertakenError
                 locked = await session.partitions.lock(command.partition, now)
                 if match is not None and await _overtaken(session, locked, match):
                     raise _OvertakenError
@@ -155,6 +158,14 @@ class Reconcile:
                 return result
         except _DryRun as dry:
             return dry.result
+
+    async def _resolved(self, context: CallContext, command: ReconcileCommand) -> ReconcileCommand:
+        """Returns the statement about the entities that those which it names were merged into."""
+        named = entities_of(command)
+        if not named:
+            return command
+        async with self._ledger.read(context.project) as session:
+            return with_entities(command, await session.entities.resolve(named))
 
     async def _apply(
         self,

@@ -8,8 +8,8 @@ import pytest
 from concord.v1.briefing_service_pb2 import ListFactsRequest
 from concord.v1.reconcile_service_pb2 import ListConflictsRequest
 from concord_server.api.parsing.queries import PageQuery, parse_list_conflicts, parse_list_facts, parse_one_id
-from concord_server.domain.enums import ConflictState, FactStatus, FactType
-from concord_server.domain.errors import InvalidFieldsError, InvalidPageTokenError, UnsupportedError
+from concord_server.domain.enums import ConflictState, FactStatus, FactType, SubjectRole
+from concord_server.domain.errors import InvalidFieldsError, InvalidPageTokenError
 from concord_server.domain.model import EntityRef
 from concord_server.domain.queries import ConflictFilter, Cursor, FactFilter, FactOrder
 from google.protobuf import json_format
@@ -152,23 +152,25 @@ def test_a_token_of_another_request_or_project_is_refused():
             call()
 
 
-def test_what_lists_cannot_do_yet_is_refused_rather_than_ignored():
-    calls: tuple[Callable[[], object], ...] = (
-        lambda: facts(recompute_confidence=True),
-        lambda: conflicts(access_scope=""),
-        lambda: conflicts(order_by="create_time"),
-    )
-    for call in calls:
-        with pytest.raises(UnsupportedError):
-            call()
+def test_an_entity_is_looked_for_in_the_role_that_is_named_or_in_any():
+    entity = {"entity_type": "Person", "entity_id": "a"}
+    assert facts(entity=entity).where.roles == ()
+    assert facts(entity={**entity, "role": "SUBJECT_ROLE_OBJECT"}).where.roles == (SubjectRole.OBJECT,)
+    assert facts().where.roles == ()
 
 
 def test_conflicts_are_filtered():
     query = conflicts(
-        state="CONFLICT_STATE_OPEN", entity={"entity_type": "P", "entity_id": "a"}, domain="d", page_size=7
+        state="CONFLICT_STATE_OPEN",
+        entity={"entity_type": "P", "entity_id": "a"},
+        domain="d",
+        access_scope="s",
+        page_size=7,
     )
-    assert query.where == ConflictFilter(ConflictState.OPEN, EntityRef("P", "a"), "d")
+    assert query.where == ConflictFilter(ConflictState.OPEN, EntityRef("P", "a"), "d", "s")
     assert query.size == 7
+    assert conflicts(access_scope="").where == ConflictFilter(access_scope="")
+    assert conflicts(order_by="create_time").order == FactOrder(descending=False)
     assert conflicts().where == ConflictFilter()
     assert conflicts(order_by="create_time desc").order == FactOrder()
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from concord.v1 import briefing_service_pb2, reconcile_service_pb2
+from concord.v1 import briefing_service_pb2, reconcile_service_pb2, resources_pb2
 
-from concord_server.api.enums import CONFLICT_STATE, FACT_STATUS, FACT_TYPE
+from concord_server.api.enums import CONFLICT_STATE, FACT_STATUS, FACT_TYPE, SUBJECT_ROLE
 from concord_server.api.paging import PageTokens
 from concord_server.api.parsing.fields import (
     parse_entity_filter,
@@ -20,11 +20,11 @@ from concord_server.api.parsing.fields import (
     parse_time,
 )
 from concord_server.domain.commands import MAX_PREDICATE, Violations
+from concord_server.domain.enums import SubjectRole
 from concord_server.domain.errors import (
     FieldViolation,
     InvalidFieldsError,
     InvalidPageTokenError,
-    UnsupportedError,
 )
 from concord_server.domain.queries import ORDERABLE_FIELDS, ConflictFilter, Cursor, FactFilter, FactOrder
 from concord_server.domain.values import normalise_predicate
@@ -40,7 +40,7 @@ class PageQuery(Generic[F]):
 
     Attributes:
         where: which items.
-        order: in which order; conflicts know one alone.
+        order: in which order.
         after: where the page starts, ``None`` for the first one.
         size: how many items, 1 to 500.
         tokens: writes the token of the next page.
@@ -72,11 +72,21 @@ def parse_list_facts(
 
     Raises:
         InvalidFieldsError: some fields are bad; every one of them is named.
-        UnsupportedError: confidence as of now, which lists cannot give yet.
     """
     found = Violations()
+    where = parse_fact_filter(request, found)
+    order = parse_order("order_by", request.order_by, ORDERABLE_FIELDS, found)
+    size = parse_page_size(request.page_size, found)
+    tokens = PageTokens(project, method, request)
+    return PageQuery(where, order, parse_start(tokens, request.page_token, found), size, tokens)
+
+
+def parse_fact_filter(
+    request: briefing_service_pb2.ListFactsRequest | briefing_service_pb2.SearchFactsRequest, found: Violations
+) -> FactFilter:
+    """Returns which facts a list or a search is about."""
     found.unit_interval("min_confidence", request.min_confidence)
-    where = FactFilter(
+    return FactFilter(
         domain=parse_label("domain", request.domain, found) or None,
         access_scope=(
             parse_label("access_scope", request.access_scope, found) if request.HasField("access_scope") else None
@@ -84,6 +94,7 @@ def parse_list_facts(
         types=parse_enums("types", request.types, FACT_TYPE, found),
         statuses=parse_enums("statuses", request.statuses, FACT_STATUS, found),
         entity=parse_entity_filter(request, "entity", found),
+        roles=parse_roles(request.entity),
         owner=parse_entity_filter(request, "owner", found),
         content_id=parse_label("content_id", request.content_id, found),
         tag=parse_label("tag", request.tag, found),
@@ -92,13 +103,12 @@ def parse_list_facts(
         as_of=parse_time(request, "as_of", found),
         known_at=parse_time(request, "known_at", found),
     )
-    order = parse_order("order_by", request.order_by, ORDERABLE_FIELDS, found)
-    size = parse_page_size(request.page_size, found)
-    tokens = PageTokens(project, method, request)
-    after = _start(tokens, request.page_token, found)
-    if request.recompute_confidence:
-        raise UnsupportedError("ListFacts with recompute_confidence is not implemented yet; GetFact has it")
-    return PageQuery(where, order, after, size, tokens)
+
+
+def parse_roles(entity: resources_pb2.EntityRef) -> tuple[SubjectRole, ...]:
+    """Returns the role that an entity filter names, none where it leaves that open."""
+    role = SUBJECT_ROLE.from_proto(entity.role)
+    return () if role is None else (role,)
 
 
 def parse_list_conflicts(
@@ -108,24 +118,20 @@ def parse_list_conflicts(
 
     Raises:
         InvalidFieldsError: some fields are bad; every one of them is named.
-        UnsupportedError: a filter or order that is not implemented yet: better no answer than another one.
     """
     found = Violations()
     where = ConflictFilter(
         state=parse_enum("state", request.state, CONFLICT_STATE, found),
         entity=parse_entity_filter(request, "entity", found),
         domain=parse_label("domain", request.domain, found) or None,
+        access_scope=(
+            parse_label("access_scope", request.access_scope, found) if request.HasField("access_scope") else None
+        ),
     )
-    parse_label("access_scope", request.access_scope, found)
     order = parse_order("order_by", request.order_by, ("create_time",), found)
     size = parse_page_size(request.page_size, found)
     tokens = PageTokens(project, method, request)
-    after = _start(tokens, request.page_token, found)
-    if request.HasField("access_scope"):
-        raise UnsupportedError("ListConflicts by access_scope is not implemented yet")
-    if order != NEWEST_FIRST:
-        raise UnsupportedError("ListConflicts in another order than newest first is not implemented yet")
-    return PageQuery(where, order, after, size, tokens)
+    return PageQuery(where, order, parse_start(tokens, request.page_token, found), size, tokens)
 
 
 def parse_order(name: str, text: str, allowed: tuple[str, ...], found: Violations) -> FactOrder:
@@ -148,7 +154,7 @@ def _parse_predicate(text: str, found: Violations) -> str:
     return predicate
 
 
-def _start(tokens: PageTokens, token: str, found: Violations) -> Cursor | None:
+def parse_start(tokens: PageTokens, token: str, found: Violations) -> Cursor | None:
     """Returns where the page starts, once the rest of the request was found right.
 
     Raises:

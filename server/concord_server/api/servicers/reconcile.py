@@ -93,10 +93,12 @@ class ReconcileServicer(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         return pb.GetDecisionResponse(decision=to_decision(decision))
 
     async def ListConflicts(self, request: pb.ListConflictsRequest, context: Context) -> pb.ListConflictsResponse:
-        """Lists conflicts, newest first."""
+        """Lists conflicts by the time that they opened."""
         caller = current_call()
         query = parse_list_conflicts(request, caller.project, LIST_CONFLICTS_METHOD)
-        page, summary = await self._use_cases.list_conflicts.execute(caller, query.where, query.after, query.size)
+        page, summary = await self._use_cases.list_conflicts.execute(
+            caller, query.where, query.order, query.after, query.size
+        )
         token = query.tokens.write(page.next)
         return to_list_conflicts_response(page, summary, token, self._use_cases.clock.now())
 
