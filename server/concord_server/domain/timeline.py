@@ -9,7 +9,7 @@ and taking one away equals never having had it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
@@ -265,20 +265,9 @@ def _join(segments: list[Segment]) -> list[Segment]:
     joined: list[Segment] = []
     for segment in segments:
         last = joined[-1] if joined else None
-        if (
-            last is not None
-            and last.closed_by_successor
-            and last.value_key == segment.value_key
-            and last.end == segment.start
-        ):
-            joined[-1] = Segment(
-                segment.value_key,
-                segment.value,
-                last.start,
-                segment.end,
-                last.assertions + segment.assertions,
-                segment.closed_by_successor,
-            )
+        if last is not None and last.value_key == segment.value_key and last.end == segment.start:
+            assertions = last.assertions + segment.assertions
+            joined[-1] = replace(segment, start=last.start, assertions=assertions)
         else:
             joined.append(segment)
     return joined

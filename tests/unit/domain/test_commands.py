@@ -140,6 +140,7 @@ BAD = [
     ("similarity_threshold", {"thresholds": ThresholdOverrides(similarity=-0.1)}),
     ("similarity_threshold", {"thresholds": ThresholdOverrides(similarity=math.nan)}),
     ("similarity_threshold", {"thresholds": ThresholdOverrides(similarity=0.5)}),
+    ("similarity_threshold", {"thresholds": ThresholdOverrides(similarity=-0.1, conflict=0.3)}),
     ("conflict_threshold", {"thresholds": ThresholdOverrides(conflict=1.5)}),
     ("conflict_threshold", {"thresholds": ThresholdOverrides(conflict=math.inf)}),
     ("conflict_threshold", {"thresholds": ThresholdOverrides(conflict=0.9)}),

@@ -178,6 +178,11 @@ class TestAmendments:
         assertions = [said(1, "A", 1), said(2, "A", 5, fact=1), amended, said(4, "B", 3)]
         assert shape(fold(assertions)) == [("A", 1, 3), ("B", 3, 5), ("A", 5, 9)]
 
+    def test_a_statement_after_the_end_begins_anew(self):
+        amended = said(3, "A", 1, kind=AMEND, end=5, fact=1)
+        assertions = [said(1, "A", 1), said(2, "A", 9, fact=1), amended]
+        assert shape(fold(assertions)) == [("A", 1, 5), ("A", 9, None)]
+
     def test_does_not_touch_another_fact(self):
         amended = said(3, "A", 1, kind=AMEND, end=9, fact=1)
         corrected = said(4, "B", 1, kind=CORRECT)

@@ -280,6 +280,7 @@ class TestRule7Historical:
     def test_within_one_value_what_follows_is_yet_to_come_to_be(self, slot):
         known = slot.say("A", 1).fact_id
         slot.say("A", 5)
+        slot.say("C", 9)
         placing = slot.say("B", 3)
         assert (placing.previous_fact_id, placing.next_fact_id) == (known, None)
 

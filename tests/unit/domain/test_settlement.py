@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 from concord_server.domain.enums import FactStatus, Trust
 from concord_server.domain.model import Fact
+from concord_server.domain.placement import Outcome
 from concord_server.domain.settlement import FactState, Settlement, Timeline, settle
 from concord_server.domain.timeline import Assertion, AssertionState
 
@@ -239,6 +240,19 @@ class TestDisputes:
         placing = slot.say("B", 3, supersede=supersede, trust=trust)
         assert placing.met_fact_id == disputed
         assert slot.view() == [("A", 1, 3, DISPUTED), ("B", 3, None, ACTIVE)]
+
+    def test_what_is_disputed_gives_way_at_its_instant_too(self):
+        slot = Ledger(NOW)
+        slot.dispute(slot.say("A", 1).fact_id)
+        assert slot.say("B", 1).outcome is Outcome.SUPERSEDED
+        assert slot.view() == [("B", 1, None, ACTIVE)]
+
+    def test_only_a_correction_wins_over_a_disputed_correction_of_its_instant(self):
+        slot = Ledger(NOW)
+        slot.dispute(slot.say("A", 1, correct=True).fact_id)
+        assert slot.say("B", 1).outcome is Outcome.CONFLICTED
+        assert slot.say("C", 1, correct=True).outcome is Outcome.SUPERSEDED
+        assert slot.view() == [("C", 1, None, ACTIVE)]
 
     def test_restating_what_is_disputed_does_not_settle_it(self):
         slot = Ledger(NOW)
