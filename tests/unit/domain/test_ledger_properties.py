@@ -16,7 +16,8 @@ from tests.unit.domain.ledger import ACTIVE, ADMITTED, DISPUTED, PENDING, Ledger
 from tests.unit.domain.strategies import DAYS, VALUES
 
 NOW = 6
-LATEST = 20
+LATEST = 14
+"""By then everything scheduled has begun."""
 STATEMENTS = st.fixed_dictionaries(
     {"value": VALUES, "time": DAYS},
     optional={
