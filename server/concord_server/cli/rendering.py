@@ -47,7 +47,7 @@ CONFLICT_COLUMNS = (
     "text",
     "reason",
 )
-CANDIDATE_COLUMNS = ("fact_id", "similarity", "relation", "probability", "discrepancies", "chosen")
+CANDIDATE_COLUMNS = ("fact_id", "similarity", "relation", "p", "discrepancies", "chosen")
 
 
 def entity_text(ref: EntityRef | None) -> str:
@@ -242,7 +242,8 @@ def row_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rende
     """Lays rows out under a header."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        # An id that is broken over two lines cannot be copied.
+        table.add_column(column, overflow="fold", no_wrap=column.endswith("_id"))
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
     return table

@@ -188,6 +188,8 @@ def _card(result: ReconcileResult) -> Any:  # noqa: ANN401 - a rich renderable; 
         notes.append(f"known: {result.matched_fact.text}")
     if result.decision.rationale:
         notes.append(result.decision.rationale)
+    if result.decision.decision_id:
+        notes.append(f"decision {result.decision.decision_id}")
     for note in notes:
         card.append(f"\n{'':<11}{output.printable(note)}", style="dim")
     return card
