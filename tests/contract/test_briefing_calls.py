@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -26,6 +27,7 @@ from tests.contract.scripted import Edge, failure
 REQUEST_ID = "0b9c7f0e-63a5-4d6c-9d7b-2f3f5a1c0001"
 CALLER = CallContext("default")
 CURSOR = Cursor("x", OTHER_ID)
+_UNKNOWN: Any = 99
 
 
 async def test_a_search_goes_to_its_use_case_and_comes_back(edge: Edge):
@@ -106,7 +108,7 @@ async def test_every_bad_field_of_a_briefing_is_named(edge: Edge):
     failed = await failure(
         edge.briefing.GetEntityBriefing(
             pb.GetEntityBriefingRequest(
-                entity_id="x" * 257, roles=[99], max_tokens=-1, page_size=-1, page_token="?"
+                entity_id="x" * 257, roles=[_UNKNOWN], max_tokens=-1, page_size=-1, page_token="?"
             )
         )
     )

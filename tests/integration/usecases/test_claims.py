@@ -26,7 +26,7 @@ from concord_server.domain.errors import (
     SlotOccupiedError,
 )
 from concord_server.domain.model import Conflict, Fact, SourceInput
-from concord_server.domain.queries import ConflictFilter, FactFilter
+from concord_server.domain.queries import ConflictFilter, FactFilter, FactOrder
 from concord_server.domain.values import Json
 from concord_server.services.results import ReconcileResult
 
@@ -56,7 +56,8 @@ async def resolve(desk: Desk, conflict: Conflict | None, resolution: object) -> 
 
 
 async def open_conflicts(desk: Desk) -> list[Conflict]:
-    page, _ = await desk.lists_conflicts.execute(desk.context, ConflictFilter(state=ConflictState.OPEN), None, 50)
+    where = ConflictFilter(state=ConflictState.OPEN)
+    page, _ = await desk.lists_conflicts.execute(desk.context, where, FactOrder(), None, 50)
     return list(page.items)
 
 

@@ -20,7 +20,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.errors import InvalidFieldsError, RequestIdReusedError
 from concord_server.domain.model import EntityRef, EvidenceInput, SourceInput
-from concord_server.domain.queries import ConflictFilter, FactFilter
+from concord_server.domain.queries import ConflictFilter, FactFilter, FactOrder
 from concord_server.services.batch import ReconcileItem
 from concord_server.services.context import Idempotency, Replay
 from concord_server.services.results import ReconcileResult
@@ -123,7 +123,7 @@ async def test_lower_trust_does_not_end_what_higher_trust_said(desk: Desk):
     trusted = await desk.say(PORT.format(6543), observe_time=MARCH)
     assert trusted.action is ReconcileAction.MERGED
     assert (trusted.fact.status, trusted.fact.valid_from) == (FactStatus.ACTIVE, MARCH)
-    page, summary = await desk.lists_conflicts.execute(desk.context, OPEN, None, 50)
+    page, summary = await desk.lists_conflicts.execute(desk.context, OPEN, FactOrder(), None, 50)
     assert (page.total, summary.open_count) == (0, 0)
 
 
