@@ -12,6 +12,7 @@ from concord_server.domain.enums import (
     DecisionBasis,
     EvidenceStance,
     EvolutionType,
+    FactChange,
     FactStatus,
     FactType,
     ReconcileAction,
@@ -29,6 +30,7 @@ from concord_server.domain.model import (
     EntityRef,
     Evidence,
     Fact,
+    FactVersion,
     Partition,
     Source,
     Thresholds,
@@ -104,6 +106,8 @@ PLAIN_FACT = Fact(
     create_time=at(1),
     update_time=at(1),
 )
+
+VERSION = FactVersion(FACT, FactChange.REVISED, "anna", "she moved", at(4), at(6))
 
 SOURCE = Source(
     source_id=SOURCE_ID,

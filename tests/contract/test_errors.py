@@ -160,10 +160,8 @@ async def test_the_caller_is_looked_at_before_its_request(edge: Edge):
 
 
 UNIMPLEMENTED = [
-    "ReconcileService/WithdrawSource",
     "BriefingService/GetEntityBriefing",
     "BriefingService/SearchFacts",
-    "EvolutionService/Branch",
     "EvolutionService/WatchFacts",
     "ConsolidateService/AppendEvents",
     "ConsolidateService/Consolidate",

@@ -51,6 +51,25 @@ class FactUpdate:
     volatility: Volatility = Volatility.STABLE
     corroboration_score: float = 0.0
 
+    def validate(self, found: Violations) -> None:
+        """Adds everything that is wrong with the update by itself; its bounds are checked against the fact's."""
+        if not self.mask:
+            found.add("update_mask", "must name at least one field")
+        for name in sorted(self.mask - UPDATABLE):
+            found.add("update_mask", f"cannot change {name}; it can change {', '.join(sorted(UPDATABLE))}")
+        if "valid_from" in self.mask and self.valid_from is None:
+            found.add("valid_from", "must be given: a fact always begins")
+        if "tags" in self.mask:
+            for index, tag in enumerate(self.tags):
+                problem = label_problem(tag, max_length=MAX_LABEL) if tag.strip() else "must not be empty"
+                found.add(f"tags[{index}]", problem)
+            if len(self.tags) > MAX_TAGS:
+                found.add("tags", f"must have at most {MAX_TAGS} items, has {len(self.tags)}")
+        if "metadata" in self.mask:
+            found.add("metadata", value_problem(dict(self.metadata)))
+        if "corroboration_score" in self.mask:
+            found.unit_interval("corroboration_score", self.corroboration_score)
+
 
 class UpdateFact:
     """Changes a fact's own fields, and re-folds its timeline when its bounds change."""
@@ -78,7 +97,9 @@ class UpdateFact:
             EtagMismatchError: the fact changed since the caller read it.
             SlotOccupiedError: a neighbour on the timeline does not leave room, or is of higher trust.
         """
-        _validate(update)
+        found = Violations()
+        update.validate(found)
+        found.raise_if_any()
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
             return known
@@ -175,27 +196,6 @@ class UpdateFact:
             for a in before.assertions
         )
         return (*kept, *added)
-
-
-def _validate(update: FactUpdate) -> None:
-    found = Violations()
-    if not update.mask:
-        found.add("update_mask", "must name at least one field")
-    for name in sorted(update.mask - UPDATABLE):
-        found.add("update_mask", f"cannot change {name}; it can change {', '.join(sorted(UPDATABLE))}")
-    if "valid_from" in update.mask and update.valid_from is None:
-        found.add("valid_from", "must be given: a fact always begins")
-    if "tags" in update.mask:
-        for index, tag in enumerate(update.tags):
-            problem = label_problem(tag, max_length=MAX_LABEL) if tag.strip() else "must not be empty"
-            found.add(f"tags[{index}]", problem)
-        if len(update.tags) > MAX_TAGS:
-            found.add("tags", f"must have at most {MAX_TAGS} items, has {len(update.tags)}")
-    if "metadata" in update.mask:
-        found.add("metadata", value_problem(dict(update.metadata)))
-    if "corroboration_score" in update.mask:
-        found.unit_interval("corroboration_score", update.corroboration_score)
-    found.raise_if_any()
 
 
 def _changed(fact: Fact, update: FactUpdate) -> Fact:

@@ -16,8 +16,10 @@ from concord_server.api.mapping.briefing import (
     to_noteworthy_response,
     to_search_response,
 )
+from concord_server.api.mapping.evolution import to_batch_get_facts_response
 from concord_server.api.mapping.responses import to_get_fact_response, to_list_facts_response
 from concord_server.api.parsing.briefing import parse_briefing, parse_check, parse_noteworthy, parse_search
+from concord_server.api.parsing.evolution import parse_fact_ids
 from concord_server.api.parsing.queries import parse_list_facts, parse_one_id
 from concord_server.api.servicers.entities import EntitiesServicer
 from concord_server.api.usecases import UseCases
@@ -42,6 +44,14 @@ class BriefingServicer(EntitiesServicer, briefing_service_pb2_grpc.BriefingServi
         return to_get_fact_response(
             details, self._use_cases.clock.now(), recompute_confidence=request.recompute_confidence
         )
+
+    async def BatchGetFacts(self, request: pb.BatchGetFactsRequest, context: Context) -> pb.BatchGetFactsResponse:
+        """Reads facts by their ids."""
+        fact_ids = parse_fact_ids(request)
+        found = await self._use_cases.evolution.batch_get_facts.execute(
+            current_call(), fact_ids, recompute=request.recompute_confidence
+        )
+        return to_batch_get_facts_response(found, self._use_cases.clock.now())
 
     async def ListFacts(self, request: pb.ListFactsRequest, context: Context) -> pb.ListFactsResponse:
         """Lists facts."""

@@ -11,6 +11,7 @@ from concord.v1 import reconcile_service_pb2_grpc
 
 from concord_server.api.authentication import current_call
 from concord_server.api.errors import to_status
+from concord_server.api.mapping.evolution import to_withdraw_source_response
 from concord_server.api.mapping.resources import to_conflict, to_decision
 from concord_server.api.mapping.responses import (
     to_list_conflicts_response,
@@ -18,6 +19,7 @@ from concord_server.api.mapping.responses import (
     to_resolve_conflict_response,
 )
 from concord_server.api.parsing.changes import parse_conflict_resolution
+from concord_server.api.parsing.evolution import parse_withdrawal
 from concord_server.api.parsing.queries import parse_list_conflicts, parse_one_id
 from concord_server.api.parsing.statements import parse_statement
 from concord_server.api.streams import closing, windows
@@ -85,6 +87,18 @@ class ReconcileServicer(reconcile_service_pb2_grpc.ReconcileServiceServicer):
                             yield pb.StreamReconcileResponse(index=index, error=to_status(outcome))
                         else:
                             yield pb.StreamReconcileResponse(index=index, response=outcome)
+
+    async def WithdrawSource(
+        self, request: pb.WithdrawSourceRequest, context: Context
+    ) -> pb.WithdrawSourceResponse:
+        """Takes a source away from every fact."""
+        asked = parse_withdrawal(request, lambda done: to_withdraw_source_response(done).SerializeToString())
+        answer = await self._use_cases.evolution.withdraw_source.execute(
+            current_call(), asked.source, asked.reason, asked.idempotency
+        )
+        if isinstance(answer, Replay):
+            return pb.WithdrawSourceResponse.FromString(answer.response)
+        return to_withdraw_source_response(answer)
 
     async def GetDecision(self, request: pb.GetDecisionRequest, context: Context) -> pb.GetDecisionResponse:
         """Reads the decision behind an answer."""
