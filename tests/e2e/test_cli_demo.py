@@ -66,6 +66,13 @@ def test_no_process_is_left(runs):
     assert processes_of(runs[0]) == []
 
 
+def test_a_reader_that_leaves_early_stops_it_quietly(tmp_path):
+    command = f"{' '.join(CONCORD)} demo --data-dir {tmp_path} | head -c 1"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=200, check=False)
+    assert ended.stderr == f"concord: starting the service, with a PostgreSQL of its own in {tmp_path}\n"
+    assert processes_of(tmp_path) == []
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_the_service_too(tmp_path, number, code):
     process = subprocess.Popen(

@@ -11,12 +11,15 @@ from typing import Annotated, Literal
 import typer
 from typer.main import get_command
 
+from concord_server.cli.commands.brief import brief
+from concord_server.cli.commands.check import check
 from concord_server.cli.commands.conflicts import conflicts
 from concord_server.cli.commands.decisions import decisions
 from concord_server.cli.commands.demo import demo
 from concord_server.cli.commands.facts import facts
 from concord_server.cli.commands.judge import judge
 from concord_server.cli.commands.reconcile import reconcile
+from concord_server.cli.commands.search import search
 from concord_server.cli.commands.service import migrate, serve
 from concord_server.cli.failures import CommandError, ExitCode, report
 from concord_server.cli.output import on_terminal, write_line
@@ -58,7 +61,7 @@ def build() -> typer.Typer:
     style: Literal["rich"] | None = "rich" if on_terminal() else None
     app = typer.Typer(name="concord", help=_HELP, invoke_without_command=True, rich_markup_mode=style)
     app.callback()(_root)
-    for command in (serve, migrate, demo, reconcile):
+    for command in (serve, migrate, demo, reconcile, search, brief, check):
         app.command()(command)
     for name, group in (("facts", facts), ("conflicts", conflicts), ("decisions", decisions)):
         group.callback(invoke_without_command=True)(_help_without_command)

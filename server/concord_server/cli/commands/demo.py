@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -45,12 +45,13 @@ def _service(data_dir: Path) -> Iterator[str]:
     from concord_server.cli.connection import wait_until_serving
 
     report(f"starting the service, with a PostgreSQL of its own in {data_dir}")
-    try:
-        with bootstrap.running_service(data_dir, "--log-level", "error") as target:
+    with ExitStack() as running:
+        try:
+            target = running.enter_context(bootstrap.running_service(data_dir, "--log-level", "error"))
             wait_until_serving(target)
-            yield target
-    except (RuntimeError, *bootstrap.START_ERRORS) as error:
-        raise CommandError(str(error), code=ExitCode.START) from error
+        except (RuntimeError, *bootstrap.START_ERRORS) as error:
+            raise CommandError(str(error), code=ExitCode.START) from error
+        yield target
 
 
 @contextmanager
