@@ -43,49 +43,51 @@ def test_a_brace_makes_a_line_json():
     assert parse({"text": "Nora leads Tendril."}) == Statement("Nora leads Tendril.")
 
 
+WHOLE_LINE = {
+    "text": "Nora leads Tendril.",
+    "type": "relationship",
+    "domain": "people",
+    "access_scope": "staff",
+    "owner": {"entity_type": "Team", "entity_id": "tendril"},
+    "claim": {
+        "subject": "Tendril",
+        "predicate": "lead",
+        "value": {"name": "Nora", "since": 2025},
+        "qualifiers": {"area": "hardware"},
+        "cardinality": "CARDINALITY_SINGLE",
+    },
+    "source": {
+        "source_type": "document",
+        "url": "https://example.org/a",
+        "title": "Notes",
+        "external_id": 17,
+        "credibility": 1,
+        "extract_time": "2025-03-02",
+        "trust": "third_party",
+        "metadata": {"page": 3},
+    },
+    "evidence": [
+        {"quote": "Nora leads.", "stance": "supports", "locator": "p. 3", "confidence": 0.5},
+        "words",
+    ],
+    "subjects": [{"entity_type": "Person", "entity_id": "nora", "role": "object"}, "Project:tendril"],
+    "contents": ["doc-1", {"content_id": "doc-2", "relationship": "referenced_in"}],
+    "tags": ["org"],
+    "observe_time": "8 May 2025",
+    "valid_from": "2025-05-01",
+    "valid_to": "2025-06-01T00:00:00Z",
+    "similarity_threshold": 0.9,
+    "conflict_threshold": 0.5,
+    "merge_probability_threshold": 0.8,
+    "contradiction_policy": "conflict",
+    "corroboration_score": 0.25,
+    "volatility": "slow",
+    "metadata": {"k": [1, None, True]},
+}
+
+
 def test_every_field_of_a_statement_can_be_given():
-    line = {
-        "text": "Nora leads Tendril.",
-        "type": "relationship",
-        "domain": "people",
-        "access_scope": "staff",
-        "owner": {"entity_type": "Team", "entity_id": "tendril"},
-        "claim": {
-            "subject": "Tendril",
-            "predicate": "lead",
-            "value": {"name": "Nora", "since": 2025},
-            "qualifiers": {"area": "hardware"},
-            "cardinality": "CARDINALITY_SINGLE",
-        },
-        "source": {
-            "source_type": "document",
-            "url": "https://example.org/a",
-            "title": "Notes",
-            "external_id": 17,
-            "credibility": 1,
-            "extract_time": "2025-03-02",
-            "trust": "third_party",
-            "metadata": {"page": 3},
-        },
-        "evidence": [
-            {"quote": "Nora leads.", "stance": "supports", "locator": "p. 3", "confidence": 0.5},
-            "words",
-        ],
-        "subjects": [{"entity_type": "Person", "entity_id": "nora", "role": "object"}, "Project:tendril"],
-        "contents": ["doc-1", {"content_id": "doc-2", "relationship": "referenced_in"}],
-        "tags": ["org"],
-        "observe_time": "8 May 2025",
-        "valid_from": "2025-05-01",
-        "valid_to": "2025-06-01T00:00:00Z",
-        "similarity_threshold": 0.9,
-        "conflict_threshold": 0.5,
-        "merge_probability_threshold": 0.8,
-        "contradiction_policy": "conflict",
-        "corroboration_score": 0.25,
-        "volatility": "slow",
-        "metadata": {"k": [1, None, True]},
-    }
-    statement = parse(line)
+    statement = parse(WHOLE_LINE)
     assert statement.type is FactType.RELATIONSHIP
     assert (statement.domain, statement.access_scope) == ("people", "staff")
     assert statement.owner == EntityRef("Team", "tendril")

@@ -25,34 +25,38 @@ if TYPE_CHECKING:
 
 _LINES = "For lines that do not say it themselves"
 
+File = Annotated[Path, typer.Argument(metavar="FILE|-", help="File, or - for standard input.")]
+Domain = Annotated[str, typer.Option(help="Topic partition.", rich_help_panel=_LINES)]
+AccessScope = Annotated[str, typer.Option(help="Access partition.", rich_help_panel=_LINES)]
+TypeOfFact = Annotated[
+    FactType | None,
+    typer.Option("--type", case_sensitive=False, help="Kind of statement.", rich_help_panel=_LINES),
+]
+Owner = Annotated[str, typer.Option(metavar="TYPE:ID", help="Whose facts they are.", rich_help_panel=_LINES)]
+SourceUrl = Annotated[str, typer.Option(help="Where they come from.", rich_help_panel=_LINES)]
+ObserveTime = Annotated[
+    str, typer.Option(metavar="TIME", help="When they were made. [default: now]", rich_help_panel=_LINES)
+]
+ConflictPolicy = Annotated[
+    ContradictionPolicy | None,
+    typer.Option(
+        case_sensitive=False,
+        help="Whether a contradiction supersedes what is known, or waits for a decision.",
+        rich_help_panel=_LINES,
+    ),
+]
+
 
 def reconcile(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE|-", help="File, or - for standard input."),
-    ],
+    file: File,
     *,
-    domain: Annotated[str, typer.Option(help="Topic partition.", rich_help_panel=_LINES)] = "",
-    access_scope: Annotated[str, typer.Option(help="Access partition.", rich_help_panel=_LINES)] = "",
-    fact_type: Annotated[
-        FactType | None,
-        typer.Option("--type", case_sensitive=False, help="Kind of statement.", rich_help_panel=_LINES),
-    ] = None,
-    owner: Annotated[
-        str, typer.Option(metavar="TYPE:ID", help="Whose facts they are.", rich_help_panel=_LINES)
-    ] = "",
-    source_url: Annotated[str, typer.Option(help="Where they come from.", rich_help_panel=_LINES)] = "",
-    observe_time: Annotated[
-        str, typer.Option(metavar="TIME", help="When they were made. [default: now]", rich_help_panel=_LINES)
-    ] = "",
-    conflict_policy: Annotated[
-        ContradictionPolicy | None,
-        typer.Option(
-            case_sensitive=False,
-            help="Whether a contradiction supersedes what is known, or waits for a decision.",
-            rich_help_panel=_LINES,
-        ),
-    ] = None,
+    domain: Domain = "",
+    access_scope: AccessScope = "",
+    fact_type: TypeOfFact = None,
+    owner: Owner = "",
+    source_url: SourceUrl = "",
+    observe_time: ObserveTime = "",
+    conflict_policy: ConflictPolicy = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide about each line, and write nothing.")] = False,
     details: Annotated[
         bool, typer.Option("--details", "-d", help="Show what became of every line, and why.")
