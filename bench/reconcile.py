@@ -2,9 +2,9 @@
 
     python -m bench.reconcile [--stored 10000] [--calls 300] [--json FILE]
 
-One service of one process is started on a fresh embedded PostgreSQL. All facts are in one partition, the worst case:
-writes of one partition are serial and every search scans it. Absolute figures are those of the machine; the
-ratios to the embedder hold better.
+One service of one process is started on a fresh embedded PostgreSQL. All facts are in one partition, the worst
+case: writes of one partition are serial and every search scans it. Absolute figures are those of the machine;
+the ratios to the embedder hold better.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import psutil
-
 from concord import AsyncClient, Statement
 from concord_server.providers.embedders.onnx import OnnxEmbedder
 
@@ -30,10 +29,55 @@ CALLERS = 64
 BATCH = 500
 SEED = 20260101
 
-_NAMES = "Ada Ben Chloe Dmitri Elif Farid Grace Hana Ivo Jia Kofi Lena Mateo Noor Olga Priya Quinn Ravi Sana Tom".split()
-_VERBS = "owns repaired sold borrowed painted reviewed shipped measured catalogued inspected".split()
-_THINGS = "bicycle turbine ledger telescope violin orchard sensor bridge lantern archive kettle mast".split()
-_PLACES = "Lagos Porto Kyoto Oslo Lima Turin Accra Hanoi Quito Riga Perth Malmö".split()
+_NAMES = [
+    "Ada",
+    "Ben",
+    "Chloe",
+    "Dmitri",
+    "Elif",
+    "Farid",
+    "Grace",
+    "Hana",
+    "Ivo",
+    "Jia",
+    "Kofi",
+    "Lena",
+    "Mateo",
+    "Noor",
+    "Olga",
+    "Priya",
+    "Quinn",
+    "Ravi",
+    "Sana",
+    "Tom",
+]
+_VERBS = [
+    "owns",
+    "repaired",
+    "sold",
+    "borrowed",
+    "painted",
+    "reviewed",
+    "shipped",
+    "measured",
+    "catalogued",
+    "inspected",
+]
+_THINGS = [
+    "bicycle",
+    "turbine",
+    "ledger",
+    "telescope",
+    "violin",
+    "orchard",
+    "sensor",
+    "bridge",
+    "lantern",
+    "archive",
+    "kettle",
+    "mast",
+]
+_PLACES = ["Lagos", "Porto", "Kyoto", "Oslo", "Lima", "Turin", "Accra", "Hanoi", "Quito", "Riga", "Perth", "Malmö"]
 
 
 def statements(count: int, seed: int) -> list[str]:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import grpc
 import psutil
@@ -69,7 +70,8 @@ def test_it_stops_in_order_and_leaves_no_process(tmp_path: Path):
 
 def test_health_flips_at_the_signal_and_the_call_in_flight_finishes(tmp_path: Path):
     with running_service(tmp_path) as service, grpc.insecure_channel(service.target) as channel:
-        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
+        health: Any = health_pb2_grpc.HealthStub(channel)  # its types lack Watch
+        watch = health.Watch(health_pb2.HealthCheckRequest(), timeout=PATIENCE)
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
         stub = reconcile_service_pb2_grpc.ReconcileServiceStub(channel)
         requests = [

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -62,7 +63,7 @@ def start_service(data_dir: Path, *flags: str, environment: dict[str, str] | Non
 def wait_until_serving(target: str, service: str = "") -> None:
     """Returns once health says SERVING."""
     with grpc.insecure_channel(target) as channel:
-        stub = health_pb2_grpc.HealthStub(channel)
+        stub: Any = health_pb2_grpc.HealthStub(channel)  # its types lack Watch
         watch = stub.Watch(
             health_pb2.HealthCheckRequest(service=service), timeout=READY_SECONDS, wait_for_ready=True
         )

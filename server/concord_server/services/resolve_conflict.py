@@ -19,7 +19,7 @@ from concord_server.domain.errors import (
 )
 from concord_server.domain.model import Conflict, Fact
 from concord_server.domain.settlement import Timeline, settle
-from concord_server.domain.timeline import Assertion, AssertionState
+from concord_server.domain.timeline import Assertion, AssertionKind, AssertionState
 from concord_server.domain.values import slot_key
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
@@ -112,10 +112,12 @@ class ResolveConflict:
         else:
             if isinstance(resolution, KeepOne):
                 kept = resolution.fact_id
-                timeline = _keeping_one(before, conflict, kept)
+                timeline = _keeping_one(before, conflict, kept, self._ids.new())
             else:
                 timeline = _keeping_none(before, conflict)
             after = settle(timeline, now, self._ids.new)
+            if kept is not None:
+                kept = after.state(kept).joined_into or kept
             drafts = {f.fact_id: f for f in timeline.facts if f != before.fact(f.fact_id)}
             await self._writer.write(
                 session,
@@ -183,25 +185,40 @@ class ResolveConflict:
         return slot_id
 
 
-def _keeping_one(before: Timeline, conflict: Conflict, kept: UUID) -> Timeline:
+def _keeping_one(before: Timeline, conflict: Conflict, kept: UUID, decision_id: UUID) -> Timeline:
     """Admits the kept fact's statements; others' count only for the time before it.
 
-    A challenger that is not kept never held; an incumbent that is not kept held until the kept one begins.
+    A challenger that is not kept never held; an incumbent that is not kept held until the kept one begins. The
+    kept challenger's first statement is restated as a correction, so that it also wins at an instant for which
+    something else was stated.
     """
     members = {fact.fact_id: fact for fact in conflict.facts}
     start = members[kept].valid_from
+    waiting = [a for a in before.assertions if a.fact_id == kept and a.state is AssertionState.QUARANTINED]
+    first = min(waiting, key=lambda a: a.order, default=None)
 
     def state(assertion: Assertion) -> AssertionState:
         if assertion.fact_id not in members:
             return assertion.state
         if assertion.state is AssertionState.QUARANTINED:
-            admits = assertion.fact_id == kept
+            admits = assertion.fact_id == kept and assertion is not first
             return AssertionState.ADMITTED if admits else AssertionState.OVERRULED
         if assertion.state is AssertionState.ADMITTED and assertion.fact_id != kept and assertion.time >= start:
             return AssertionState.OVERRULED
         return assertion.state
 
-    return _restated(before, {a.assertion_id: state(a) for a in before.assertions})
+    timeline = _restated(before, {a.assertion_id: state(a) for a in before.assertions})
+    if first is None:
+        return timeline
+    decided = replace(
+        first,
+        assertion_id=decision_id,
+        kind=AssertionKind.CORRECT,
+        state=AssertionState.ADMITTED,
+        value_key=members[kept].value_key,
+        value=claim.value if (claim := members[kept].claim) else first.value,
+    )
+    return replace(timeline, assertions=(*timeline.assertions, decided))
 
 
 def _keeping_none(before: Timeline, conflict: Conflict) -> Timeline:

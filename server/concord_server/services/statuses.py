@@ -17,6 +17,7 @@ from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.locking import lock_fact
 from concord_server.services.timeline_writer import TimelineChange, TimelineWriter
 
 _WAITING = AssertionState.QUARANTINED
@@ -80,13 +81,7 @@ class UpdateFactStatus:
         etag: str,
         now: datetime,
     ) -> Fact:
-        found = await session.partitions.of_fact(fact_id)
-        if found is None:
-            raise FactNotFoundError(str(fact_id))
-        locked = await session.partitions.lock(found[1], now)
-        fact = await session.facts.get(fact_id)
-        if fact is None:
-            raise FactNotFoundError(str(fact_id))
+        locked, fact = await lock_fact(session, fact_id, now)
         check_etag(etag, fact.etag)
         check_transition(fact.status, status)
         before = await session.slots.timeline(fact.slot_id)
@@ -153,7 +148,8 @@ class UpdateFactStatus:
             fact.fact_id,
             {AssertionState.SUSPENDED: back, AssertionState.ADMITTED: back, _WAITING: back},
         )
-        if not any(a.fact_id == fact.fact_id and a.state is back for a in assertions):
+        statements = (a for a in assertions if a.kind is not AssertionKind.AMEND)
+        if not any(a.fact_id == fact.fact_id and a.state is back for a in statements):
             again = self._by_hand(fact, context, AssertionKind.STATE)
             assertions = (*assertions, replace(again, state=back))
         status = FactStatus.PENDING if occupied else FactStatus.ACTIVE

@@ -313,3 +313,26 @@ async def test_stale_etags_and_illegal_steps_are_refused(desk: Desk):
         await desk.statuses.execute(desk.context, held.fact.fact_id, FactStatus.ACTIVE, "fine", held.fact.etag)
     with pytest.raises(IllegalStatusTransitionError):
         await desk.move(held.fact, FactStatus.PENDING)
+
+
+async def test_the_kept_rival_wins_at_its_instant_though_the_other_was_stated_again(desk: Desk):
+    await claim(desk, "A", day(1))
+    await claim(desk, "B", day(5))
+    challenger = await claim(desk, "C", day(1))
+    assert challenger.action is ReconcileAction.CONFLICTED
+    await claim(desk, "A", day(1))
+    resolved = await resolve(desk, challenger.conflict, KeepOne(challenger.fact.fact_id))
+    assert resolved.kept_fact_id == challenger.fact.fact_id
+    kept = await desk.read(challenger.fact)
+    assert (kept.status, kept.valid_from, kept.valid_to) == (FactStatus.SUPERSEDED, day(1), day(5))
+
+
+async def test_keeping_a_rival_that_says_what_held_before_lets_that_go_on(desk: Desk):
+    first = await claim(desk, "A", day(0))
+    await claim(desk, "B", day(1))
+    challenger = await claim(desk, "A", day(1))
+    assert challenger.action is ReconcileAction.CONFLICTED
+    resolved = await resolve(desk, challenger.conflict, KeepOne(challenger.fact.fact_id))
+    assert resolved.kept_fact_id == first.fact.fact_id
+    held = await desk.read(first.fact)
+    assert (held.status, held.valid_to) == (FactStatus.ACTIVE, None)
