@@ -167,6 +167,12 @@ class ConcurrentUpdateError(AbortedError):
     retry_delay = timedelta(milliseconds=100)
 
 
+class SequenceNotKeptError(ConcordError):
+    """The change log does not have every change after a sequence: they were pruned, or it never came that far."""
+
+    reason = "SEQUENCE_NOT_KEPT"
+
+
 class UnavailableError(ConcordError):
     """The database or another part cannot be reached now."""
 

@@ -47,6 +47,7 @@ from concord_server.ports.entities import EntityRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
+from concord_server.ports.watch import ChangeLogRepository
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +305,7 @@ class ReadSession(Protocol):
     lineage: LineageRepository
     history: HistoryRepository
     sources: SourceRepository
+    change_log: ChangeLogRepository
     search: SearchRepository
     briefings: BriefingRepository
     entities: EntityRepository

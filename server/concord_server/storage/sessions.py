@@ -25,7 +25,9 @@ from concord_server.ports.ledger import (
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
+from concord_server.ports.watch import ChangeLogRepository
 from concord_server.storage.briefing import PostgresBriefings
+from concord_server.storage.change_feed import PostgresChangeLog
 from concord_server.storage.changes import APPEND
 from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
@@ -34,6 +36,7 @@ from concord_server.storage.errors import translated_errors
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
 from concord_server.storage.lineage import PostgresLineage
+from concord_server.storage.notifications import ChangeAnnouncer
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.requests import PostgresRequests
 from concord_server.storage.search import PostgresSearch
@@ -56,6 +59,7 @@ class PostgresSession:
         self.lineage: LineageRepository = PostgresLineage(context)
         self.history: HistoryRepository = PostgresHistory(context)
         self.sources: SourceRepository = PostgresSources(context)
+        self.change_log: ChangeLogRepository = PostgresChangeLog(context)
         self.search: SearchRepository = PostgresSearch(context)
         self.briefings: BriefingRepository = PostgresBriefings(context)
         self.entities: EntityRepository = PostgresEntities(context)
@@ -69,9 +73,11 @@ class PostgresLedger:
         self._engine = engine
         self._reading = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._known_projects: set[str] = set()
+        self._announcer = ChangeAnnouncer(self._reading)
 
     async def close(self) -> None:
         """Closes every connection; sessions must have ended."""
+        await self._announcer.close()
         await self._engine.dispose()
 
     async def ping(self) -> bool:
@@ -111,6 +117,8 @@ class PostgresLedger:
             if context.changes.entries:
                 await context.statements.execute(APPEND, context.changes.parameters(project))
             await context.statements.commit()
+            if context.changes.entries:
+                self._announcer.changed(project)
 
     async def _ensure_project(self, project: str) -> None:
         """Makes the project's row at its first use, in a transaction of its own.
