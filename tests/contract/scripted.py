@@ -24,6 +24,7 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 
 from tests.contract.briefing_values import BRIEFING, CHECK, ENTITY, FOUND, RANKED
 from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT
+from tests.support.watching import FakeTiming, MemoryLog
 
 Answer = Callable[..., Awaitable[Any]]
 
@@ -150,6 +151,8 @@ class Script:
     get_fact: Scripted = field(default_factory=lambda: Scripted(FactDetails(FACT, (), ())))
     list_facts: Scripted = field(default_factory=lambda: Scripted(Page([FACT], None, 1)))
     update_fact_status: Scripted = field(default_factory=lambda: Scripted(FACT))
+    log: MemoryLog = field(default_factory=MemoryLog)
+    timing: FakeTiming = field(default_factory=FakeTiming)
     briefing: BriefingScript = field(default_factory=BriefingScript)
 
     def use_cases(self) -> UseCases:
@@ -165,6 +168,7 @@ class Script:
             get_fact=self.get_fact,
             list_facts=self.list_facts,
             update_fact_status=self.update_fact_status,
+            watch_facts=self.log.watch_facts(self.timing),
             briefing=self.briefing.use_cases(),
         )
 

@@ -91,6 +91,12 @@ class DeadlineExceededError(ConcordError):
     reason = "DEADLINE_EXCEEDED"
 
 
+class CallerGoneError(ConcordError):
+    """The caller went away while it was answered; nobody is told."""
+
+    reason = "CANCELLED"
+
+
 def code_of(status: status_pb2.Status) -> StatusCode:
     """Returns the gRPC code of a status."""
     return _BY_NUMBER[status.code]

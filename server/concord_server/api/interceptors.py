@@ -13,7 +13,8 @@ from google.protobuf.message import DecodeError, Message
 
 from concord_server.api.authentication import Authenticator, enter_call
 from concord_server.api.deadlines import default_seconds, within
-from concord_server.api.errors import DETAILS_KEY, code_of, to_status
+from concord_server.api.errors import DETAILS_KEY, CallerGoneError, code_of, to_status
+from concord_server.api.running import RunningCalls
 from concord_server.api.streams import closing
 from concord_server.domain.errors import InvalidFieldsError, UnsupportedError
 
@@ -33,10 +34,12 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
 
     Args:
         authenticator: tells who calls, before anything of the request is looked at.
+        running: is told of every call.
     """
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    def __init__(self, authenticator: Authenticator, running: RunningCalls) -> None:
         self._authenticator = authenticator
+        self._running = running
 
     async def intercept_service(
         self,
@@ -59,7 +62,7 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
         """Surrounds a method that answers once."""
 
         async def single(raw: Raw, context: Context) -> Message:
-            async with _Call(method, context) as call:
+            async with _Call(method, context) as call, self._running.running(method):
                 await call.authenticate(self._authenticator)
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)
@@ -77,15 +80,27 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
         """
 
         async def streaming(raw: Raw, context: Context) -> None:
-            async with _Call(method, context) as call:
+            async with _Call(method, context) as call, self._running.running(method):
                 await call.authenticate(self._authenticator)
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)
                 async with within(call.seconds(None)), closing(behaviour(request, context)) as responses:
                     async for response in responses:
-                        await context.write(response)
+                        await _write(context, response)
 
         return streaming
+
+
+async def _write(context: Context, response: Message) -> None:
+    """Writes one answer of a stream, once the caller has room for it.
+
+    Raises:
+        CallerGoneError: the connection ended meanwhile.
+    """
+    try:
+        await context.write(response)
+    except grpc.aio.InternalError:
+        raise CallerGoneError("the caller went away") from None
 
 
 class _Call:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from grpc_reflection.v1alpha import reflection
 from concord_server.api.authentication import Authenticator, OpenAuthenticator
 from concord_server.api.health import HealthServicer
 from concord_server.api.interceptors import EdgeInterceptor
+from concord_server.api.running import RunningCalls
 from concord_server.api.servicers import SERVICE_NAMES, add_services
 from concord_server.api.usecases import UseCases
 
@@ -23,6 +25,9 @@ MAX_MESSAGE_BYTES = 64 << 20
 
 DEFAULT_GRACE = 30.0
 """Seconds that calls may still take once the server is told to stop."""
+
+FAREWELL_SECONDS = 0.5
+"""Once no call is left but watches that were ended, how long their callers have to take the status."""
 
 
 class ListenError(Exception):
@@ -64,8 +69,9 @@ class GrpcServer:
     ) -> None:
         options = options or ServerOptions()
         self._health = HealthServicer(SERVICE_NAMES)
+        self._running = RunningCalls()
         self._server = grpc.aio.server(
-            interceptors=[EdgeInterceptor(authenticator or OpenAuthenticator())],
+            interceptors=[EdgeInterceptor(authenticator or OpenAuthenticator(), self._running)],
             options=_channel_arguments(options),
             maximum_concurrent_rpcs=options.max_concurrent_calls,
         )
@@ -100,10 +106,28 @@ class GrpcServer:
     async def stop(self, grace: float = DEFAULT_GRACE) -> None:
         """Ends: health flips, new calls are refused, running ones finish or are cancelled after ``grace`` seconds.
 
-        Whoever merely watches health does not hold it up. May be called again.
+        Whoever merely watches, health or facts, does not hold it up: watches are ended at once. May be called
+        again.
         """
         self._health.end()
-        await self._server.stop(grace)
+        self._running.end_watches()
+        stopping = asyncio.ensure_future(self._server.stop(grace))
+        finishing = asyncio.ensure_future(self._finish(stopping))
+        try:
+            await stopping
+        finally:
+            finishing.cancel()
+
+    async def _finish(self, stopping: asyncio.Future[None]) -> None:
+        """Cancels what is left when only ended watches are.
+
+        Their status waits behind what their callers have not taken, and some callers take nothing.
+        """
+        while not stopping.done():
+            await self._running.finished()
+            await asyncio.wait([stopping], timeout=FAREWELL_SECONDS)
+            if not self._running.busy:
+                await self._server.stop(None)
 
 
 def _channel_arguments(options: ServerOptions) -> Sequence[tuple[str, int]]:

@@ -13,6 +13,7 @@ from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.model import Conflict, Decision, Fact
 from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, FactFilter, FactOrder, Page
+from concord_server.domain.watching import Heartbeat, RecordedChange, WatchFilter
 from concord_server.ports.clock import Clock
 from concord_server.services.batch import BatchItem
 from concord_server.services.context import CallContext, Idempotency, Replay
@@ -108,6 +109,15 @@ class UpdateFactStatus(Protocol):
         """Returns the fact in its new status, or the stored answer of a repeated request."""
 
 
+class WatchFacts(Protocol):
+    """Tells changes as they commit."""
+
+    async def execute(
+        self, context: CallContext, where: WatchFilter, after_sequence: int | None, /
+    ) -> AsyncIterator[RecordedChange | Heartbeat]:
+        """Starts a watch after a sequence, or from now on, and returns what it tells."""
+
+
 @dataclass(frozen=True, slots=True)
 class UseCases:
     """Everything that the servicers call, built once by whoever puts the service together."""
@@ -122,4 +132,5 @@ class UseCases:
     get_fact: GetFact
     list_facts: ListFacts
     update_fact_status: UpdateFactStatus
+    watch_facts: WatchFacts
     briefing: BriefingUseCases

@@ -15,6 +15,7 @@ from concord_server.bootstrap.deferred import DeferredEmbedder, DeferredLedger
 from concord_server.bootstrap.wiring import (
     connect_ledger,
     find_embedder,
+    listen_for_changes,
     load_embedder,
     load_judge,
     server_options,
@@ -22,6 +23,7 @@ from concord_server.bootstrap.wiring import (
 )
 from concord_server.config import Settings
 from concord_server.providers.embedders.model_files import ExportedModel
+from concord_server.services.signals import ChangeSignals
 
 PING_SECONDS = 5.0
 """How often health asks the database."""
@@ -53,13 +55,17 @@ async def serve(
     model = find_embedder(settings)
     ledger, embedder = DeferredLedger(), DeferredEmbedder(model.manifest.name, model.manifest.dimension)
     judge = await asyncio.to_thread(load_judge)
-    server = GrpcServer(use_cases(ledger, embedder, judge), server_options(reuse_port=reuse_port))
+    signals = ChangeSignals()
+    parts_of_calls = use_cases(ledger, embedder, judge, signals)
+    server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port))
     stop = stop_event()
     async with AsyncExitStack() as parts:
         address = await server.start(settings.listen)
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
-        starting = asyncio.create_task(_start_parts(settings, database_url, model, ledger, embedder, parts))
+        starting = asyncio.create_task(
+            _start_parts(settings, database_url, model, ledger, embedder, signals, parts)
+        )
         ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
         try:
             await asyncio.wait([starting, *ended], return_when=asyncio.FIRST_COMPLETED)
@@ -97,13 +103,16 @@ async def _start_parts(
     model: ExportedModel,
     ledger: DeferredLedger,
     embedder: DeferredEmbedder,
+    signals: ChangeSignals,
     parts: AsyncExitStack,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
     loaded = await load_embedder(settings, model)
     parts.push_async_callback(loaded.close)
-    connected = await connect_ledger(settings, await database_url(), loaded)
+    url = await database_url()
+    connected = await connect_ledger(settings, url, loaded)
     parts.push_async_callback(connected.close)
+    parts.push_async_callback(listen_for_changes(url, signals).close)
     embedder.connect(loaded)
     ledger.connect(connected)
     return connected.ping

@@ -30,10 +30,13 @@ from concord_server.services.noteworthy import ListNoteworthyFacts
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.search import SearchFacts
+from concord_server.services.signals import ChangeSignals
 from concord_server.services.statuses import UpdateFactStatus
+from concord_server.services.watch import WatchFacts
 from concord_server.storage.check import check_database
 from concord_server.storage.engine import EngineOptions, create_engine
 from concord_server.storage.migrate import migrate
+from concord_server.storage.notifications import ChangeListener
 from concord_server.storage.sessions import PostgresLedger
 
 
@@ -88,13 +91,24 @@ async def connect_ledger(settings: Settings, database_url: str, embedder: Embedd
     return PostgresLedger(engine)
 
 
+def listen_for_changes(database_url: str, signals: ChangeSignals) -> ChangeListener:
+    """Returns what wakes watches, at work; close it in the end."""
+    listener = ChangeListener(database_url, signals, EngineOptions(application_name="concord watches"))
+    listener.start()
+    return listener
+
+
 def server_options(*, reuse_port: bool) -> ServerOptions:
     """Returns how the gRPC server runs."""
     return ServerOptions(reuse_port=reuse_port)
 
 
-def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge) -> UseCases:
-    """Returns the use cases over these parts."""
+def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge, signals: ChangeSignals) -> UseCases:
+    """Returns the use cases over these parts.
+
+    Args:
+        signals: wake watches when the change log has grown.
+    """
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
     reconcile = Reconcile(ledger, matcher, embedder, clock, ids)
@@ -109,6 +123,7 @@ def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge) -> UseCases:
         get_fact=GetFact(ledger),
         list_facts=ListFacts(ledger),
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
+        watch_facts=WatchFacts(ledger, signals),
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids),
     )
 

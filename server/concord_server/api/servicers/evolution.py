@@ -11,6 +11,7 @@ from concord.v1 import evolution_service_pb2_grpc
 from concord_server.api.authentication import current_call
 from concord_server.api.mapping.responses import to_update_fact_status_response
 from concord_server.api.parsing.changes import parse_status_change
+from concord_server.api.servicers.watching import WatchingServicer
 from concord_server.api.usecases import UseCases
 from concord_server.domain.model import Fact
 from concord_server.services.context import Replay
@@ -18,7 +19,7 @@ from concord_server.services.context import Replay
 Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class EvolutionServicer(evolution_service_pb2_grpc.EvolutionServiceServicer):
+class EvolutionServicer(WatchingServicer, evolution_service_pb2_grpc.EvolutionServiceServicer):
     """Descends, dates and ends facts."""
 
     def __init__(self, use_cases: UseCases) -> None:
