@@ -160,9 +160,6 @@ async def test_the_caller_is_looked_at_before_its_request(edge: Edge):
 
 
 UNIMPLEMENTED = [
-    "BriefingService/GetEntityBriefing",
-    "BriefingService/SearchFacts",
-    "EvolutionService/WatchFacts",
     "ConsolidateService/AppendEvents",
     "ConsolidateService/Consolidate",
     "AdminService/GetStats",
