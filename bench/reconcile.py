@@ -23,6 +23,7 @@ from pathlib import Path
 
 import psutil
 from concord import AsyncClient, Statement
+from concord_server.cli.connection import wait_until_serving
 from concord_server.providers.embedders.onnx import OnnxEmbedder
 
 CALLERS = 64
@@ -201,7 +202,7 @@ def main() -> None:
             assert process.stdout is not None
             target = process.stdout.readline().removeprefix("listening on ").strip()
             at_rest: dict[str, float] = {}
-            asyncio.run(wait_ready(target))
+            wait_until_serving(target)
             at_rest = memory_of(process.pid)
             service = asyncio.run(measure_service(target, stored, fresh, options.calls))
             after = memory_of(process.pid)
@@ -213,12 +214,6 @@ def main() -> None:
     if options.json:
         figures = {"service": service, "embedder": embedder, "memory_at_rest": at_rest, "memory_after": after}
         options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-
-
-async def wait_ready(target: str) -> None:
-    """Returns once the service answers."""
-    async with AsyncClient(target, project="bench") as client:
-        await client.list_facts_page(page_size=1)
 
 
 if __name__ == "__main__":
