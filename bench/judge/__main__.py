@@ -55,7 +55,9 @@ def _cases(arguments: argparse.Namespace) -> list[Case]:
     if updates.exists():
         cases += read_updates(updates)
     if pairs.exists() and not arguments.development:
-        cases += read_pairs(pairs, trained=arguments.trained)
+        cases += [
+            case for case in read_pairs(pairs, trained=arguments.trained) if case.set_name not in arguments.skip
+        ]
     return cases
 
 
@@ -66,6 +68,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=Path, help="pairs.tsv")
     parser.add_argument("--value-pairs", type=Path, help="value_pairs.tsv")
     parser.add_argument("--updates", type=Path, help="memory_updates.jsonl")
+    parser.add_argument("--skip", action="append", default=[], metavar="SET", help="leave a set of pairs.tsv out")
     parser.add_argument("--development", action="store_true", help="only the sets that may be tuned on")
     parser.add_argument("--trained", action="store_true", help="also the sets that were trained on")
     parser.add_argument("--json", type=Path, help="write every figure here")

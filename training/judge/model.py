@@ -17,7 +17,7 @@ class PairModel(nn.Module):
 
     def __init__(self, weights: Path) -> None:
         super().__init__()
-        self.encoder = AutoModel.from_pretrained(weights, add_pooling_layer=False)
+        self.encoder = AutoModel.from_pretrained(weights, add_pooling_layer=False, attn_implementation="eager")
         hidden = self.encoder.config.hidden_size
         self.dense = nn.Linear(2 * hidden, hidden)
         self.out = nn.Linear(hidden, len(OUTPUTS))

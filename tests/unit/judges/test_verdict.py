@@ -26,9 +26,15 @@ def test_without_a_finding_the_fitted_probabilities_stand():
 
 def test_a_finding_vetoes_same_however_sure_the_model_is():
     judgement = judged("The lease ends after 60 months", "The lease ends after 30 months", SAME)
-    assert judgement.largest() is Relation.EXTENSION
+    assert judgement.largest() is Relation.CONTRADICTION
     assert judgement.probability(Relation.SAME) <= 0.05
     assert judgement.discrepancies == (Discrepancy.NUMBER,)
+
+
+def test_a_vetoed_same_replaces_nothing_where_only_a_shade_differs():
+    judgement = judged("The tank holds at least 40 litres", "The tank holds 40 litres", SAME)
+    assert judgement.largest() is Relation.EXTENSION
+    assert judgement.probability(Relation.SAME) <= 0.05
 
 
 def test_another_subject_never_contradicts():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from concord_server.domain.discrepancies.alignment import Alignment, Statement, align, read
 from concord_server.domain.discrepancies.detect import find_all
 from concord_server.domain.discrepancies.lexicon import related, synonyms
+from concord_server.domain.discrepancies.mentions import Mention
 from concord_server.domain.discrepancies.quantities import leftovers, twins
 from concord_server.domain.discrepancies.words import Word
 from concord_server.domain.judgement import Discrepancy, Finding
@@ -57,6 +58,7 @@ FEATURES = (
     "only synonyms differ",
     "only kinds differ",
     "only a quantity differs",
+    "same sentence, another quantity",
     "only polarity differs",
     "only a value differs",
     "only the subject differs",
@@ -83,6 +85,7 @@ class Evidence:
         wording: the statement with equal quantities, and synonyms if nothing else differs, spelled as in the fact.
         reworded: whether either has a content word that the other lacks.
         synonymous: whether every such word has a synonym on the other side, and nothing was found.
+        same_frame: whether the statement is the known fact with other quantities in the same places.
     """
 
     same_text: bool
@@ -97,6 +100,7 @@ class Evidence:
     wording: str
     reworded: bool
     synonymous: bool
+    same_frame: bool
 
     @property
     def only(self) -> bool:
@@ -130,7 +134,21 @@ def gather(statement: str, known: str, similarity: float) -> Evidence:
         wording=_respelled(alignment, swaps),
         reworded=bool(alignment.statement.extra or alignment.known.extra),
         synonymous=bool(swaps),
+        same_frame=_same_frame(statement, known, ours, theirs),
     )
+
+
+def _same_frame(statement: str, known: str, ours: Sequence[Mention], theirs: Sequence[Mention]) -> bool:
+    if not ours or len(ours) != len(theirs):
+        return False
+    spans = [(mine.start, mine.end, other.text) for mine, other in zip(ours, theirs, strict=True)]
+    return text_key(_replaced(statement, spans)) == text_key(known)
+
+
+def _replaced(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    for start, end, instead in sorted(spans, reverse=True):
+        text = text[:start] + instead + text[end:]
+    return text
 
 
 def _synonymous(alignment: Alignment) -> bool:
@@ -144,12 +162,9 @@ def _respelled(alignment: Alignment, swaps: Mapping[Word, Word]) -> str:
 
     The model cannot count and does not know every synonym; the rules do.
     """
-    text = alignment.statement.statement.text
     spans = [(ours.start, ours.end, theirs.text) for ours, theirs in twins(alignment)]
     spans += [(word.start, word.end, other.text) for word, other in swaps.items()]
-    for start, end, instead in sorted(spans, reverse=True):
-        text = text[:start] + instead + text[end:]
-    return text
+    return _replaced(alignment.statement.statement.text, spans)
 
 
 def _begins(statement: Statement, word: Word) -> bool:
@@ -211,6 +226,7 @@ def features(evidence: Evidence, logits: npt.NDArray[np.float32]) -> Vector:
             float(evidence.only and not evidence.findings and evidence.reworded and evidence.synonymous),
             float(evidence.only and not evidence.findings and evidence.reworded and not evidence.synonymous),
             float(evidence.only and evidence.has(QUANTITIES)),
+            float(evidence.same_frame and evidence.has(QUANTITIES)),
             float(evidence.only and evidence.has(POLARITY)),
             float(evidence.only and evidence.has(VALUES)),
             float(evidence.only and evidence.has(SOMEONE_ELSE)),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from concord_server.domain.judgement import Judgement, Relation
-from concord_server.providers.judges.evidence import SOMEONE_ELSE, Evidence
+from concord_server.providers.judges.evidence import POLARITY, QUANTITIES, SOMEONE_ELSE, VALUES, Evidence
 
 VETOED = 0.05
 """Probability of ``same`` that a pair with a discrepancy keeps at most."""
@@ -48,8 +48,16 @@ def decide(evidence: Evidence, fitted: Mapping[Relation, float], statement: str,
 
 
 def _instead(evidence: Evidence) -> Relation:
-    """Where the probability of a vetoed ``same`` goes: to what destroys nothing."""
-    return Relation.DISTINCT if evidence.has(SOMEONE_ELSE) else Relation.EXTENSION
+    """Where the probability of a vetoed ``same`` goes.
+
+    The model saw the same statement where a rule saw another value in it: that is a contradiction if the rule is as
+    good as certain. Elsewhere it goes to what destroys nothing.
+    """
+    if evidence.has(SOMEONE_ELSE):
+        return Relation.DISTINCT
+    if evidence.has(QUANTITIES) or (evidence.only and evidence.has(POLARITY | VALUES)):
+        return Relation.CONTRADICTION
+    return Relation.EXTENSION
 
 
 def _move(p: dict[Relation, float], source: Relation, target: Relation, *, keep: float) -> None:
