@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from concord_server.domain.judgement import Discrepancy, Relation
+from concord_server.domain.judgement import Discrepancy, Judgement, Relation
 from concord_server.providers.judges.evidence import FEATURES, features, gather
 from concord_server.providers.judges.verdict import decide
 
@@ -13,7 +13,7 @@ SAME, CONTRADICTION = (
 )
 
 
-def judged(statement, known, fitted, similarity=0.9):
+def judged(statement: str, known: str, fitted: dict[Relation, float], similarity: float = 0.9) -> Judgement:
     return decide(gather(statement, known, similarity), fitted, statement, "test")
 
 
