@@ -65,7 +65,7 @@ def join(staying: Timeline, moving: Timeline, now: datetime) -> JoinedTimeline:
         follower = segments[index + 1] if index + 1 < len(segments) else None
         if follower is not None and segment.closed_by_successor and _stays_whole(segment, established):
             closing += _closed(segment, follower, established, now)
-    assertions = [placed.get(a.assertion_id, a) for a in moving.assertions]
+    assertions = [placed.get(a.assertion_id) or _never_held(a, established) for a in moving.assertions]
     assertions = [_settled_challenge(a, moving, established, now) for a in assertions]
     waiting = any(a.state is AssertionState.QUARANTINED for a in assertions)
     timeline = replace(
@@ -74,6 +74,13 @@ def join(staying: Timeline, moving: Timeline, now: datetime) -> JoinedTimeline:
         assertions=(*staying.assertions, *assertions, *closing),
     )
     return JoinedTimeline(timeline, contested or waiting)
+
+
+def _never_held(assertion: Assertion, established: Sequence[Segment]) -> Assertion:
+    """Returns an assertion that no stretch rests on: where it met nothing it must meet nothing new."""
+    if assertion.state is not AssertionState.ADMITTED or not established:
+        return assertion
+    return replace(assertion, state=AssertionState.OVERRULED)
 
 
 def _placed(segment: Segment, established: Sequence[Segment], now: datetime) -> tuple[list[Assertion], bool]:
