@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from uuid import uuid4
 
 import pytest
+from concord_server.api.streams import closing
 from concord_server.domain.enums import FactChange, FactStatus
 from concord_server.domain.errors import SequenceNotKeptError
 from concord_server.domain.model import EntityRef, Fact, Partition
@@ -51,7 +52,7 @@ async def take(
 ) -> list[RecordedChange]:
     """Returns the first so many changes that a watch tells."""
     told: list[RecordedChange] = []
-    async with aclosing(await watch_facts.execute(CallContext(project), where, after)) as items:  # type: ignore[type-var]
+    async with closing(await watch_facts.execute(CallContext(project), where, after)) as items:
         while len(told) < count:
             item = await anext(items)
             if not isinstance(item, Heartbeat):

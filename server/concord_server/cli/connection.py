@@ -34,6 +34,7 @@ _HINTS = {
     grpc.StatusCode.UNAUTHENTICATED: "give a key with CONCORD_API_KEY",
     grpc.StatusCode.UNIMPLEMENTED: "the service is older than this command, or is not Concord",
 }
+_UNREACHABLE_HINT = "start it with: concord serve, or name another with --target"
 _NO_CONNECTION = "failed to connect to all addresses"
 
 
@@ -49,6 +50,16 @@ def connected(target: str, project: str, api_key: str) -> Iterator[Client]:
             yield client
         except ConcordError as error:
             raise command_error(error, target) from error
+
+
+def require_service(target: str, *, seconds: float = 5.0) -> None:
+    """Returns once a service answers, also one that is starting: for calls that would wait for it without a word.
+
+    Raises:
+        CommandError: nothing answers.
+    """
+    if next(_healths(target, seconds), None) is None:
+        raise CommandError(f"cannot reach {target}", hint=_UNREACHABLE_HINT, code=ExitCode.UNREACHABLE)
 
 
 def wait_while_starting(target: str, *, seconds: float = 60.0) -> None:
@@ -96,8 +107,8 @@ def command_error(error: ConcordError, target: str) -> CommandError:
     """Returns what a failed call means for the command that made it."""
     code = _CODES.get(error.code, ExitCode.UNEXPECTED)
     if error.code is grpc.StatusCode.UNAVAILABLE:
-        hint = "start it with: concord serve, or name another with --target"
-        return CommandError(f"cannot reach {target}: {reason(error)}", hint=hint, code=code)
+        message = f"cannot reach {target}: {reason(error)}"
+        return CommandError(message, hint=_UNREACHABLE_HINT, code=code)
     return CommandError(reason(error), hint=_HINTS.get(error.code, ""), code=code)
 
 

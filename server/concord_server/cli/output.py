@@ -60,7 +60,12 @@ def write_rows(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     """Writes a header and rows, tab-separated, one per line."""
     write_line("\t".join(columns))
     for row in rows:
-        write_line("\t".join(cell(value) for value in row))
+        write_row(row)
+
+
+def write_row(row: Iterable[object]) -> None:
+    """Writes one row, tab-separated."""
+    write_line("\t".join(cell(value) for value in row))
 
 
 def write_fields(fields: Iterable[tuple[str, object]]) -> None:
