@@ -29,11 +29,13 @@ from concord_server.domain.settlement import Timeline
 from concord_server.domain.text import text_key
 from concord_server.domain.values import slot_key, text_value_key, value_key
 from concord_server.ports.clock import Clock, Ids
-from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.embedder import Embedder
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.drafts import Lineage
+from concord_server.services.embedding import embed_one
+from concord_server.services.entities import entities_of, with_entities
 from concord_server.services.reconcile_plan import Plan
 from concord_server.services.statement_writer import StatementWriter
 from concord_server.services.timeline_writer import TimelineWriter
@@ -95,16 +97,19 @@ class Branch:
             FactNotFoundError: a parent does not exist.
             IllegalStatusTransitionError: a parent was erased.
             SlotOccupiedError: the claim's slot holds another fact, and the type does not replace it.
+            ConcurrentUpdateError: an entity that it names was merged meanwhile.
+            OverloadedError: too many texts wait to be embedded.
         """
         now = self._clock.now()
         _validate(command, now)
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
             return known
+        command = await self._resolved(context, command)
         partition = await self._partition(context, command)
         statement = _within(command.statement, partition)
         _validate_interval(statement, now)
-        vector = await self._embed(statement.text)
+        vector = await embed_one(self._embedder, statement.text)
         async with (
             self._turns.take(context.project, partition),
             self._ledger.write(context.project) as session,
@@ -112,7 +117,8 @@ class Branch:
             known = await repeats.claim(session, idempotency, now)
             if known is not None:
                 return known
-            # Whatever moved a parent elsewhere meanwhile held its partition's lock, and shows once this one does.
+            if await session.entities.hold(entities_of(statement)):
+                raise ConcurrentUpdateError("an entity was merged into another meanwhile; send the call again")
             locked = await session.partitions.lock(partition, now)
             parents = await _parents(session, command.parent_ids, partition)
             derived = _Derivation(session, locked, command, statement, parents, context, self._ids, now)
@@ -124,12 +130,14 @@ class Branch:
             await repeats.complete(session, idempotency, branched, [written.fact.fact_id])
             return branched
 
-    async def _embed(self, text: str) -> Vector | None:
-        try:
-            [vector] = await self._embedder.embed([text])
-        except EmbedderUnavailableError:
-            return None
-        return vector
+    async def _resolved(self, context: CallContext, command: BranchCommand) -> BranchCommand:
+        """Returns the command about the entities that those which it names were merged into."""
+        named = entities_of(command.statement)
+        if not named:
+            return command
+        async with self._ledger.read(context.project) as session:
+            merged = await session.entities.resolve(named)
+        return replace(command, statement=with_entities(command.statement, merged))
 
     async def _partition(self, context: CallContext, command: BranchCommand) -> Partition:
         async with self._ledger.read(context.project) as session:

@@ -126,6 +126,20 @@ class Matcher:
             vector = await embed_one(self._embedder, text)
             if vector is None:
                 return _unembedded(revision, digest)
+        return await self.match_by_meaning(project, partition, text, digest, moment, thresholds, vector)
+
+    async def match_by_meaning(
+        self,
+        project: str,
+        partition: Partition,
+        text: str,
+        digest: bytes,
+        moment: datetime,
+        thresholds: Thresholds,
+        vector: Vector,
+    ) -> Match:
+        """Returns what the statement meets among the facts that are near it; arguments as of :meth:`match`."""
+        revision = 0
         hits: list[SimilarFact] = []
         slots: frozenset[UUID] = frozenset()
         async with self._ledger.read(project) as session:

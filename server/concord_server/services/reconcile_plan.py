@@ -140,11 +140,11 @@ class Planner:
             placing = challenge(timeline, statement, self._now, reason)
         else:
             placing = place(timeline, statement, self._now)
-        action = _action(placing)
+        action = action_of(placing)
         if action is ReconcileAction.CREATED:
             action = ReconcileAction.BRANCHED
         met = timeline.fact(placing.met_fact_id) if placing.met_fact_id else None
-        parents = _parents(timeline, placing, met or target)
+        parents = parents_of(timeline, placing, met or target)
         return Plan(
             timeline,
             statement,
@@ -177,7 +177,7 @@ class Planner:
             timeline,
             statement,
             placing,
-            _action(placing),
+            action_of(placing),
             basis,
             f"{rationale} ({placing.reason})",
             claim=fact.claim,
@@ -205,7 +205,7 @@ class Planner:
             timeline,
             statement,
             placing,
-            _action(placing),
+            action_of(placing),
             DecisionBasis.EXACT_CLAIM if equal else DecisionBasis.SLOT,
             placing.reason,
             claim=claim,
@@ -309,7 +309,8 @@ def _is_over(fact: Fact, moment: datetime) -> bool:
     return fact.status is FactStatus.ACTIVE and fact.valid_to is not None and fact.valid_to <= moment
 
 
-def _action(placing: Placing) -> ReconcileAction:
+def action_of(placing: Placing) -> ReconcileAction:
+    """Returns what a caller is told of where a statement went."""
     if placing.outcome is Outcome.SUPERSEDED and not placing.is_new:
         return ReconcileAction.MERGED
     return _ACTIONS[placing.outcome]
@@ -318,10 +319,10 @@ def _action(placing: Placing) -> ReconcileAction:
 def _lineage(timeline: Timeline, placing: Placing, met: Fact | None) -> Lineage:
     if not placing.is_new or placing.outcome is Outcome.CREATED:
         return UNRELATED
-    return Lineage(EvolutionType.CONTRADICTION, _parents(timeline, placing, met))
+    return Lineage(EvolutionType.CONTRADICTION, parents_of(timeline, placing, met))
 
 
-def _parents(timeline: Timeline, placing: Placing, met: Fact | None) -> tuple[Fact, ...]:
+def parents_of(timeline: Timeline, placing: Placing, met: Fact | None) -> tuple[Fact, ...]:
     """Late history hangs on what held before it; everything else on what it met."""
     if placing.outcome is Outcome.HISTORICAL:
         previous = placing.previous_fact_id

@@ -11,7 +11,6 @@ from concord_server.domain.commands import MAX_LABEL, MAX_TAGS, Violations, vali
 from concord_server.domain.conflicts import review
 from concord_server.domain.enums import FactChange, FactStatus, Trust, Volatility
 from concord_server.domain.errors import (
-    FactNotFoundError,
     IllegalStatusTransitionError,
     SlotOccupiedError,
 )
@@ -25,6 +24,7 @@ from concord_server.ports.ledger import Ledger, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.drafts import merged
+from concord_server.services.locking import lock_fact
 from concord_server.services.statuses import check_etag
 from concord_server.services.timeline_writer import TimelineChange, TimelineWriter
 
@@ -122,13 +122,7 @@ class UpdateFact:
         etag: str,
         now: datetime,
     ) -> Fact:
-        found = await session.partitions.of_fact(fact_id)
-        if found is None:
-            raise FactNotFoundError(str(fact_id))
-        locked = await session.partitions.lock(found[1], now)
-        fact = await session.facts.get(fact_id)
-        if fact is None:
-            raise FactNotFoundError(str(fact_id))
+        locked, fact = await lock_fact(session, fact_id, now)
         check_etag(etag, fact.etag)
         if fact.status is FactStatus.DELETED:
             raise IllegalStatusTransitionError(fact.status.value, "an updated fact")

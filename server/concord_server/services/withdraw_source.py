@@ -74,11 +74,12 @@ class WithdrawSource:
             if known is not None:
                 return known
             changed: list[tuple[Fact, Fact]] = []
-            for _, partition in sorted((await session.sources.partitions(source)).items()):
-                locked = await session.partitions.lock(partition, now)
-                # Read anew under the lock: others may have finished with this partition meanwhile.
-                uses = await session.sources.uses(source, locked.partition_id)
-                changed += await self._withdraw(session, locked, context, uses, reason, now)
+            # Facts may move to another partition until theirs is locked, so look again until none is left.
+            while partitions := await session.sources.partitions(source):
+                for _, partition in sorted(partitions.items()):
+                    locked = await session.partitions.lock(partition, now)
+                    uses = await session.sources.uses(source, locked.partition_id)
+                    changed += await self._withdraw(session, locked, context, uses, reason, now)
             if not changed:
                 raise SourceNotFoundError(source.external_id or source.url)
             withdrawal = Withdrawal(len(changed), tuple(sorted(_left_without_support(changed))))
