@@ -41,9 +41,11 @@ from concord_server.domain.queries import (
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.timeline import Assertion
 from concord_server.domain.values import Json
+from concord_server.ports.agenda import WorkRepository
 from concord_server.ports.briefing import BriefingRepository
 from concord_server.ports.embedder import Vector
 from concord_server.ports.entities import EntityRepository
+from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
@@ -136,7 +138,14 @@ class FactRepository(Protocol):
         """Returns the facts that exist, in the order asked for."""
 
     async def by_text(self, partition_id: UUID, text_digest: bytes) -> list[Fact]:
-        """Returns the facts of that text key in the partition, erased ones left out, newest first."""
+        """Returns the facts that are known under that text key in the partition, erased ones left out.
+
+        A fact is known under its own wording and under those that merged into it (:meth:`add_wording`). Facts
+        whose own wording it is come first, then newest first.
+        """
+
+    async def add_wording(self, fact_id: UUID, text_digest: bytes) -> None:
+        """Stores a wording under which the fact is to be found from now on."""
 
     async def similar(
         self, partition_id: UUID, vector: Vector, *, min_similarity: float, limit: int
@@ -172,6 +181,12 @@ class FactRepository(Protocol):
         ``fact.update_time`` is the recorded time of the version. The fact's links (subjects, contents, tags,
         parents) are stored with the version as they are in ``fact``; new ones are added to the link tables and
         ones that it lacks are removed. ``embedding`` is stored when given, and kept as it is otherwise.
+        """
+
+    async def set_embedding(self, fact_id: UUID, embedding: Vector, revision: int) -> None:
+        """Stores the embedding of a known fact; no version, since what the fact says does not change.
+
+        ``revision`` is that of the session, so that plans made before learn of the fact that they could not see.
         """
 
     async def add_edges(
@@ -305,10 +320,14 @@ class ReadSession(Protocol):
     lineage: LineageRepository
     history: HistoryRepository
     sources: SourceRepository
+    work: WorkRepository
     change_log: ChangeLogRepository
     search: SearchRepository
     briefings: BriefingRepository
     entities: EntityRepository
+    events: EventRepository
+    runs: RunRepository
+    leases: LeaseRepository
 
 
 class WriteSession(ReadSession, Protocol):

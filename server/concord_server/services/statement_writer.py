@@ -18,7 +18,7 @@ from concord_server.ports.ledger import LockedPartition, WriteSession
 from concord_server.services.context import CallContext
 from concord_server.services.drafts import corroborated, draft_evidence, draft_fact, draft_source
 from concord_server.services.reconcile_plan import Plan
-from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, Written
+from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, Written, text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,23 @@ class StatementWriter:
         change = self._change(plan, after, source, vector, follower)
         written = await self._writer.write(self._session, self._locked, change)
         fact = await self._resulting_fact(plan, written)
+        await self._remember_wording(plan, fact)
         evidence = draft_evidence(self._command, fact.fact_id, source, self._ids, self._locked.recorded_time)
         if evidence:
             await self._session.facts.add_evidence(evidence)
         matched = _matched(plan, written, fact)
         return WrittenStatement(fact, source, matched, written.conflict_id)
+
+    async def _remember_wording(self, plan: Plan, fact: Fact) -> None:
+        """Lets a wording that merged by meaning be found by its words, so that repeating it meets the same fact.
+
+        With a claim the wording decides nothing, and so it is no name of the fact.
+        """
+        if plan.placing.is_new or self._command.claim is not None:
+            return
+        digest = text_digest(self._command.text)
+        if digest != text_digest(fact.text):
+            await self._session.facts.add_wording(fact.fact_id, digest)
 
     async def _stored_source(self, plan: Plan) -> Source | None:
         """Returns the statement's source; that of a known fact is stored at once, under its known id."""
@@ -172,7 +184,8 @@ def _edges(plan: Plan, follower: Fact | None) -> tuple[EvolutionEdge, ...]:
     if not placing.is_new:
         return ()
     edges = [
-        EvolutionEdge(parent.fact_id, placing.fact_id, plan.lineage.evolution_type) for parent in plan.lineage.parents
+        EvolutionEdge(parent.fact_id, placing.fact_id, plan.lineage.evolution_type)
+        for parent in plan.lineage.parents
     ]
     if follower is not None:
         edges.append(EvolutionEdge(placing.fact_id, follower.fact_id, EvolutionType.CONTRADICTION))

@@ -9,7 +9,15 @@ from sqlalchemy import BindParameter, Executable, Uuid, bindparam, delete, func,
 from sqlalchemy.dialects.postgresql import BYTEA, array
 
 from concord_server.domain.enums import FactChange, FactStatus
-from concord_server.storage.fact_tables import evidence, fact_search, fact_tags, fact_versions, facts, sources
+from concord_server.storage.fact_tables import (
+    evidence,
+    fact_search,
+    fact_tags,
+    fact_versions,
+    fact_wordings,
+    facts,
+    sources,
+)
 from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import (
     conflict_members,
@@ -64,6 +72,7 @@ def _of_fact() -> list[Executable]:
         )
         .values(reason=""),
         delete(fact_search).where(fact_search.c.project_id == PROJECT, fact_search.c.fact_id == _FACT),
+        delete(fact_wordings).where(fact_wordings.c.project_id == PROJECT, fact_wordings.c.fact_id == _FACT),
         delete(fact_tags).where(fact_tags.c.project_id == PROJECT, fact_tags.c.fact_id == _FACT),
     ]
 

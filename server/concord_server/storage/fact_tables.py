@@ -300,6 +300,17 @@ fact_contents = Table(
     Index(None, "project_id", "content_id", "fact_id"),
 )
 
+fact_wordings = Table(
+    "fact_wordings",
+    metadata,
+    project_key(),
+    key("fact_id"),
+    Column("text_digest", LargeBinary, primary_key=True),
+    reference(["fact_id"], "facts", ["fact_id"], "fact", deferred=True),
+    Index(None, "project_id", "text_digest"),
+)
+"""Digests of wordings that merged into a fact by meaning; its own wording is in ``facts``."""
+
 fact_tags = Table(
     "fact_tags",
     metadata,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Uuid, any_, bindparam, select
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import LargeBinary, Uuid, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from concord_server.domain.enums import EvolutionType, FactChange, FactStatus
 from concord_server.domain.model import Evidence, Fact, Source
@@ -18,18 +18,29 @@ from concord_server.storage import holders, nearness, provenance
 from concord_server.storage.erasure import erase_fact
 from concord_server.storage.fact_queries import list_facts
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
-from concord_server.storage.fact_saving import save_fact
-from concord_server.storage.fact_tables import facts
+from concord_server.storage.fact_saving import save_fact, set_embedding
+from concord_server.storage.fact_tables import fact_wordings, facts
 from concord_server.storage.statements import PROJECT, SessionContext
 
 _OF_PROJECT = select(*fact_columns()).where(facts.c.project_id == PROJECT)
 _GET = _OF_PROJECT.where(facts.c.fact_id == bindparam("fact"))
 _GET_MANY = _OF_PROJECT.where(facts.c.fact_id == any_(bindparam("facts", type_=ARRAY(Uuid))))
+_DIGEST = bindparam("digest", type_=LargeBinary)
+_OF_WORDING = (
+    select(facts.c.fact_id)
+    .where(facts.c.project_id == PROJECT, facts.c.text_digest == _DIGEST)
+    .union(
+        select(fact_wordings.c.fact_id).where(
+            fact_wordings.c.project_id == PROJECT, fact_wordings.c.text_digest == _DIGEST
+        )
+    )
+)
 _BY_TEXT = _OF_PROJECT.where(
+    facts.c.fact_id.in_(_OF_WORDING),
     facts.c.partition_id == bindparam("partition"),
-    facts.c.text_digest == bindparam("digest"),
     facts.c.status != FactStatus.DELETED.value,
-).order_by(facts.c.create_time.desc(), facts.c.fact_id.desc())
+).order_by((facts.c.text_digest == _DIGEST).desc(), facts.c.create_time.desc(), facts.c.fact_id.desc())
+_ADD_WORDING = insert(fact_wordings).on_conflict_do_nothing()
 
 
 class PostgresFacts:
@@ -53,9 +64,17 @@ class PostgresFacts:
         return [found[fact_id] for fact_id in fact_ids if fact_id in found]
 
     async def by_text(self, partition_id: UUID, text_digest: bytes) -> list[Fact]:
-        """Returns the facts of that text key in the partition, erased ones left out, newest first."""
+        """Returns the facts that are known under that text key in the partition, erased ones left out.
+
+        Facts whose own wording it is come first, then newest first.
+        """
         parameters = {"project": self._context.project, "partition": partition_id, "digest": text_digest}
         return [fact_from_row(row) for row in await self._context.statements.rows(_BY_TEXT, parameters)]
+
+    async def add_wording(self, fact_id: UUID, text_digest: bytes) -> None:
+        """Stores a wording under which the fact is to be found from now on."""
+        values = {"project_id": self._context.project, "fact_id": fact_id, "text_digest": text_digest}
+        await self._context.statements.execute(_ADD_WORDING, values)
 
     async def similar(
         self, partition_id: UUID, vector: Vector, *, min_similarity: float, limit: int
@@ -103,6 +122,10 @@ class PostgresFacts:
             text_digest=text_digest,
             embedding=embedding,
         )
+
+    async def set_embedding(self, fact_id: UUID, embedding: Vector, revision: int) -> None:
+        """Stores the embedding of a known fact; no version, since what the fact says does not change."""
+        await set_embedding(self._context, fact_id, embedding, revision)
 
     async def add_edges(
         self, child_id: UUID, parents: Sequence[UUID], evolution_type: EvolutionType, now: datetime

@@ -44,6 +44,14 @@ async def test_an_equal_wording_needs_neither_embedder_nor_judge(desk: Desk):
     assert len(desk.embedder.asked) == asked
 
 
+async def test_a_wording_that_merged_by_meaning_is_found_by_its_words_again(desk: Desk):
+    known = await desk.say("Alice lives in Paris")
+    await desk.say("Alice resides in Paris")
+    again = await desk.say("alice resides in paris.")
+    assert (again.fact.fact_id, again.decision.basis) == (known.fact.fact_id, DecisionBasis.EXACT_TEXT)
+    assert again.fact.text == "Alice lives in Paris"
+
+
 async def test_a_question_is_not_the_statement(desk: Desk):
     await desk.say("Backups run nightly.")
     asked = await desk.say("Backups run nightly?")
