@@ -23,6 +23,7 @@ from concord_server.config import Settings, split_listen
 from concord_server.domain.errors import UnavailableError
 from concord_server.providers.embedders.model_files import ModelNotFoundError
 from concord_server.providers.embedders.onnx import ModelLoadError
+from concord_server.providers.judges.pair_model import PairModelError
 from concord_server.storage.embedded import EmbeddedPostgres
 from concord_server.storage.embedded_errors import EmbeddedPostgresError
 from concord_server.storage.errors import DatabaseNotReadyError
@@ -35,6 +36,7 @@ START_ERRORS = (
     ModelLoadError,
     ModelNotFoundError,
     OSError,
+    PairModelError,
     UnavailableError,
 )
 """What keeps the service from starting; each message says what to do."""
