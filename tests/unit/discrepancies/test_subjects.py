@@ -16,6 +16,8 @@ def kinds(statement: str, known: str) -> list[str]:
         ("The mayor of Porto is Rui Costa", "The mayor of Braga is Rui Costa"),
         ("The flag beta_search is on", "The flag dark_theme is on"),
         ("The canal is 40 km long", "The railway is 40 km long"),
+        ("The railway has a length of 40 km", "The canal is 40 km long"),
+        ("There are nine players in the troupe", "The crew has nine players"),
     ],
 )
 def test_another_subject_is_an_entity(statement, known):
@@ -77,6 +79,7 @@ def test_the_same_roles_in_another_order_are_no_discrepancy(statement, known):
         ("Nina heads the NGO as CEO", "Nina heads the NGO as chief executive officer"),
         ("Rome is where Nina lives", "Nina lives in Rome"),
         ("The largest lake is Vostok", "The biggest lake is Vostok"),
+        ("The film is two hours long", "The movie is two hours long"),
     ],
 )
 def test_a_paraphrase_is_no_discrepancy(statement, known):

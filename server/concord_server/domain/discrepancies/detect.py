@@ -10,7 +10,7 @@ from concord_server.domain.discrepancies.modality import find_modals, find_quant
 from concord_server.domain.discrepancies.polarity import find_polarity
 from concord_server.domain.discrepancies.quantities import find_quantities
 from concord_server.domain.discrepancies.roles import find_roles, swapped_by_inverse
-from concord_server.domain.discrepancies.subjects import find_names, find_nouns, find_values
+from concord_server.domain.discrepancies.subjects import find_definites, find_names, find_nouns, find_values
 from concord_server.domain.judgement import Discrepancy, Finding
 from concord_server.domain.text import text_key
 
@@ -25,6 +25,7 @@ _ENGLISH: tuple[Callable[[Alignment], Iterator[Finding]], ...] = (
     find_names,
     find_values,
     find_nouns,
+    find_definites,
 )
 _INVERTED = frozenset((Discrepancy.ANTONYM, Discrepancy.COMPARISON, Discrepancy.ROLE))
 

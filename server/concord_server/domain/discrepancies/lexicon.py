@@ -110,6 +110,13 @@ def synonyms(one: str, other: str) -> bool:
     return other in table.get(one, "").split() or one in table.get(other, "").split()
 
 
+def same_kind(one: str, other: str) -> bool:
+    """Whether one stem names a kind of the other, or both are everyday words for the same."""
+    if other in _everyday().get(one, ()):
+        return True
+    return f">{other}" in relatives().get(one, "").split() or f">{one}" in relatives().get(other, "").split()
+
+
 def exclusive(one: str, other: str) -> bool:
     """Whether two different stems are values of one kind that exclude each other, such as blue and green."""
     table = groups()

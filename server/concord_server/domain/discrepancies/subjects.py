@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from concord_server.domain.discrepancies.alignment import Alignment, Side, Statement, span
-from concord_server.domain.discrepancies.lexicon import common, exclusive, related
+from concord_server.domain.discrepancies.lexicon import common, exclusive, related, same_kind
 from concord_server.domain.discrepancies.opposites import opposed
 from concord_server.domain.discrepancies.words import AUXILIARIES, COPULAS, DETERMINERS, FUNCTION_WORDS, Word
 from concord_server.domain.judgement import Discrepancy, Finding
@@ -186,6 +187,38 @@ def find_nouns(alignment: Alignment) -> Iterator[Finding]:
         yield Finding(Discrepancy.ENTITY, span(ours.statement, run), span(theirs.statement, other))
     elif _ends(ours.statement, run) and _ends(theirs.statement, other):
         yield Finding(Discrepancy.VALUE, span(ours.statement, run), span(theirs.statement, other))
+
+
+def find_definites(alignment: Alignment) -> Iterator[Finding]:
+    """Yields ENTITY where the fact is about "the bridge" and the statement about "the tunnel", in whatever frame.
+
+    Another noun after "the" names another thing, a near-synonym included: the squad need not be the team. A broader or
+    narrower noun, or an everyday synonym, may still name the same.
+    """
+    ours, theirs = alignment.statement, alignment.known
+    if not alignment.shared and not ours.statement.mentions:
+        return
+    word, other = _definite(ours.statement, ours.extra), _definite(theirs.statement, theirs.extra)
+    if word is None or other is None or opposed(word, other) or same_kind(word.stem, other.stem):
+        return
+    if not (_leads(ours.statement, (word,)) or _leads(theirs.statement, (other,))):
+        return
+    yield Finding(Discrepancy.ENTITY, word.text, other.text)
+
+
+def _definite(statement: Statement, extra: Sequence[Word]) -> Word | None:
+    """Returns the only extra ordinary noun right after "the"."""
+    found = [
+        word
+        for before, word in pairwise(statement.words)
+        if before.lower == "the" and word in extra and not word.capital and common(word.stem)
+    ]
+    following = {w.start for w in statement.content}
+    if len(found) != 1:
+        return None
+    index = statement.words.index(found[0])
+    heads = index + 1 >= len(statement.words) or statement.words[index + 1].start not in following
+    return found[0] if heads or statement.words[index + 1].lower.endswith(("s", "ed")) else None
 
 
 def _ends(statement: Statement, run: Run) -> bool:
