@@ -212,6 +212,9 @@ class FactRepository(Protocol):
     async def source_statistics(self, fact_id: UUID) -> SourceStatistics:
         """Returns what confidence needs of the fact's sources."""
 
+    async def absorbed(self, fact_id: UUID) -> list[Fact]:
+        """Returns the facts whose statements all went over to this one, which says the same; oldest first."""
+
     async def erase(self, fact_id: UUID) -> None:
         """Removes every word of the fact: text, claim, embedding, sources' and quotes' texts, metadata, texts of
         versions, decisions about it and stored responses that carried it. Ids and times remain.

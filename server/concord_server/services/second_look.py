@@ -32,7 +32,7 @@ from concord_server.ports.ledger import LockedPartition, WriteSession
 from concord_server.services.drafts import corroborated, merged
 from concord_server.services.matching import Match
 from concord_server.services.reconcile_plan import action_of, parents_of
-from concord_server.services.timeline_writer import TimelineChange, TimelineWriter
+from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, text_digest
 
 ACTOR = "catch-up"
 """Who is recorded with what a second look changes."""
@@ -147,6 +147,7 @@ class SecondLook:
             home = placed.first.fact_id
             changes = {home: FactChange.MERGED, fact.fact_id: FactChange.STATUS_CHANGED}
             assertions = await self._hand_over(fact, home, after.assertions)
+            await self._session.facts.add_wording(home, text_digest(fact.text))
             after = replace(after, assertions=assertions)
             drafts = self._giving_way(fact, before, home)
         change = TimelineChange(

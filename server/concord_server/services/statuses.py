@@ -18,7 +18,7 @@ from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.locking import lock_fact
-from concord_server.services.timeline_writer import TimelineChange, TimelineWriter
+from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, text_digest
 
 _WAITING = AssertionState.QUARANTINED
 _TAKING_BACK = frozenset({FactStatus.RETRACTED, FactStatus.ARCHIVED, FactStatus.DELETED})
@@ -104,7 +104,9 @@ class UpdateFactStatus:
             ),
         )
         result = written.facts[fact_id]
-        return await self._erased(session, locked, result) if status is FactStatus.DELETED else result
+        if status is not FactStatus.DELETED:
+            return result
+        return await self._erased(session, locked, context, result, reason)
 
     def _step(
         self, before: Timeline, fact: Fact, status: FactStatus, context: CallContext, now: datetime
@@ -172,8 +174,28 @@ class UpdateFactStatus:
             ends=end is not None,
         )
 
-    async def _erased(self, session: WriteSession, locked: LockedPartition, fact: Fact) -> Fact:
-        del locked
+    async def _erased(
+        self, session: WriteSession, locked: LockedPartition, context: CallContext, fact: Fact, reason: str
+    ) -> Fact:
+        """Erases the words of a fact, and those that it took over from others which said the same."""
+        for twin in await session.facts.absorbed(fact.fact_id):
+            gone = replace(
+                twin,
+                status=FactStatus.DELETED,
+                delete_time=fact.delete_time,
+                version=twin.version + 1,
+                update_time=locked.recorded_time,
+                partition_revision=locked.revision,
+            )
+            await session.facts.save(
+                gone,
+                FactChange.ERASED,
+                actor=context.actor,
+                reason=reason,
+                partition_id=locked.partition_id,
+                text_digest=text_digest(gone.text),
+            )
+            await session.facts.erase(twin.fact_id)
         await session.facts.erase(fact.fact_id)
         erased = await session.facts.get(fact.fact_id)
         if erased is None:

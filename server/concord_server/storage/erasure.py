@@ -9,6 +9,9 @@ from sqlalchemy import BindParameter, Executable, Uuid, bindparam, delete, func,
 from sqlalchemy.dialects.postgresql import BYTEA, array
 
 from concord_server.domain.enums import FactChange, FactStatus
+from concord_server.domain.timeline import AssertionKind
+from concord_server.storage.carried_values import erase_carried_values
+from concord_server.storage.fact_rows import fact_columns
 from concord_server.storage.fact_tables import (
     evidence,
     fact_search,
@@ -47,12 +50,22 @@ _BLANK_STATE: dict[str, Any] = {
 async def erase_fact(context: SessionContext, fact_id: UUID) -> None:
     """Erases as :meth:`~concord_server.ports.ledger.FactRepository.erase` says."""
     parameters = {"project": context.project, "fact": fact_id}
+    for carrier in await erase_carried_values(context, fact_id):
+        await context.statements.execute(_ANSWERS, {"project": context.project, "fact": carrier})
     for statement in _STATEMENTS:
         await context.statements.execute(statement, parameters)
 
 
 def _statements() -> list[Executable]:
-    return [*_of_fact(), *_of_provenance(), *_of_slot(), *_of_decisions(), *_of_conflicts(), _of_requests()]
+    return [
+        *_of_fact(),
+        _of_neighbours(),
+        *_of_provenance(),
+        *_of_slot(),
+        *_of_decisions(),
+        *_of_conflicts(),
+        _ANSWERS,
+    ]
 
 
 def _of_fact() -> list[Executable]:
@@ -75,6 +88,37 @@ def _of_fact() -> list[Executable]:
         delete(fact_wordings).where(fact_wordings.c.project_id == PROJECT, fact_wordings.c.fact_id == _FACT),
         delete(fact_tags).where(fact_tags.c.project_id == PROJECT, fact_tags.c.fact_id == _FACT),
     ]
+
+
+def _of_neighbours() -> Executable:
+    """Why a fact changed is noted with every fact that changed in the same transaction.
+
+    Within a partition, what was recorded at the same time was recorded by one transaction.
+    """
+    own = fact_versions.alias("own")
+    together = (
+        select(own.c.fact_id)
+        .where(
+            own.c.project_id == PROJECT,
+            own.c.fact_id == _FACT,
+            own.c.change != FactChange.ERASED.value,
+            own.c.partition_id == fact_versions.c.partition_id,
+            own.c.recorded_from == fact_versions.c.recorded_from,
+        )
+        .correlate(fact_versions)
+        .exists()
+    )
+    moments = select(own.c.recorded_from).where(own.c.project_id == PROJECT, own.c.fact_id == _FACT)
+    return (
+        update(fact_versions)
+        .where(
+            fact_versions.c.project_id == PROJECT,
+            fact_versions.c.recorded_from.in_(moments),
+            fact_versions.c.change != FactChange.ERASED.value,
+            together,
+        )
+        .values(reason="")
+    )
 
 
 def _of_provenance() -> list[Executable]:
@@ -156,11 +200,45 @@ def _of_conflicts() -> list[Executable]:
     ]
 
 
-def _of_requests() -> Executable:
+def _answers() -> Executable:
     carried = request_ids.c.fact_ids.contains(array([_FACT]))
     return (
         update(request_ids).where(request_ids.c.project_id == PROJECT, carried).values(response=b"", erased=True)
     )
 
 
+def _absorbed() -> Executable:
+    """Returns the facts that no statement is about any more, and whose wording the fact is known under."""
+    this = facts.alias("this")
+    known_as = select(fact_wordings.c.text_digest).where(
+        fact_wordings.c.project_id == PROJECT, fact_wordings.c.fact_id == _FACT
+    )
+    said = (
+        select(slot_assertions.c.assertion_id)
+        .where(
+            slot_assertions.c.project_id == facts.c.project_id,
+            slot_assertions.c.fact_id == facts.c.fact_id,
+            slot_assertions.c.kind != AssertionKind.AMEND.value,
+        )
+        .correlate(facts)
+        .exists()
+    )
+    return (
+        select(*fact_columns())
+        .join_from(facts, this, (this.c.project_id == facts.c.project_id) & (this.c.slot_id == facts.c.slot_id))
+        .where(
+            this.c.project_id == PROJECT,
+            this.c.fact_id == _FACT,
+            facts.c.fact_id != _FACT,
+            facts.c.status != FactStatus.DELETED.value,
+            or_(facts.c.text_digest == this.c.text_digest, facts.c.text_digest.in_(known_as)),
+            ~said,
+        )
+        .order_by(facts.c.create_time, facts.c.fact_id)
+    )
+
+
+_ANSWERS = _answers()
 _STATEMENTS = _statements()
+ABSORBED = _absorbed()
+"""The facts whose statements all went over to one, by ``project`` and ``fact``."""

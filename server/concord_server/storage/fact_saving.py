@@ -102,6 +102,18 @@ async def save_fact(
     context.changes.add(fact, change)
 
 
+async def set_embedding(context: SessionContext, fact_id: UUID, embedding: Vector, revision: int) -> None:
+    """Stores an embedding as :meth:`~concord_server.ports.ledger.FactRepository.set_embedding` says."""
+    parameters = {
+        "new_project_id": context.project,
+        "new_fact_id": fact_id,
+        "new_embedding": embedding,
+        "new_partition_revision": revision,
+    }
+    await context.statements.execute(_SET_EMBEDDING, parameters)
+    await context.statements.execute(_SET_REVISION, parameters)
+
+
 def _new(column: Column[Any], name: str = "") -> BindParameter[Any]:
     """Returns the parameter that holds the new value of a column."""
     return bindparam(f"new_{name or column.name}", type_=column.type)
@@ -242,3 +254,8 @@ _THIS_SEARCH = update(fact_search).where(
 )
 _SET_WORDS = _THIS_SEARCH.values(words=words_of(_new(facts.c.text)))
 _SET_EMBEDDING = _THIS_SEARCH.values(embedding=_new(fact_search.c.embedding))
+_SET_REVISION = (
+    update(facts)
+    .where(facts.c.project_id == _new(facts.c.project_id), facts.c.fact_id == _new(facts.c.fact_id))
+    .values(partition_revision=_new(facts.c.partition_revision))
+)

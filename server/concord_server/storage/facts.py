@@ -15,7 +15,7 @@ from concord_server.domain.queries import Cursor, FactFilter, FactOrder, Page
 from concord_server.ports.embedder import Vector
 from concord_server.ports.ledger import ChangeProbe, SimilarFact, SourceStatistics
 from concord_server.storage import holders, nearness, provenance
-from concord_server.storage.erasure import erase_fact
+from concord_server.storage.erasure import ABSORBED, erase_fact
 from concord_server.storage.fact_queries import list_facts
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_saving import save_fact, set_embedding
@@ -156,6 +156,11 @@ class PostgresFacts:
     async def source_statistics(self, fact_id: UUID) -> SourceStatistics:
         """Returns what confidence needs of the fact's sources."""
         return await provenance.source_statistics(self._context, fact_id)
+
+    async def absorbed(self, fact_id: UUID) -> list[Fact]:
+        """Returns the facts whose statements all went over to this one, which says the same; oldest first."""
+        rows = await self._context.statements.rows(ABSORBED, {"project": self._context.project, "fact": fact_id})
+        return [fact_from_row(row) for row in rows]
 
     async def erase(self, fact_id: UUID) -> None:
         """Removes every word of the fact, wherever it is kept. Ids and times remain."""

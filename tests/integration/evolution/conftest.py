@@ -13,16 +13,18 @@ from uuid import UUID
 import numpy as np
 import pytest
 from concord_server.domain.commands import ClaimInput, ReconcileCommand
-from concord_server.domain.enums import EvolutionType, FactStatus
+from concord_server.domain.enums import DecisionBasis, EvolutionType, FactStatus
 from concord_server.domain.judgement import Judgement, Relation
-from concord_server.domain.model import Fact, FactVersion, SourceInput
+from concord_server.domain.model import Fact, FactVersion, Partition, SourceInput
 from concord_server.domain.queries import FactFilter, FactOrder
 from concord_server.domain.settlement import Timeline
+from concord_server.ports.agenda import DueSlot, UnembeddedFact
 from concord_server.ports.embedder import EmbedderUnavailableError, Vector
 from concord_server.ports.judge import JudgePair
 from concord_server.ports.sources import SourceName
 from concord_server.providers.system import TimeOrderedIds
 from concord_server.services.branch import Branch, BranchCommand, Branched
+from concord_server.services.catch_up import CatchUp
 from concord_server.services.context import CallContext, Replay
 from concord_server.services.facts import GetFact, ListFacts
 from concord_server.services.history import ListFactVersions
@@ -31,6 +33,7 @@ from concord_server.services.matching import Matcher
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.results import FactDetails, ReconcileResult
+from concord_server.services.schedule import ActivateScheduled
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.services.update_fact import FactUpdate, UpdateFact
 from concord_server.services.withdraw_source import Withdrawal, WithdrawSource
@@ -232,6 +235,58 @@ def _fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+class OwnAgenda:
+    """The agenda of one project: what other tests have left is nobody's business here."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._agenda = world.ledger.agenda
+
+    async def due_slots(self, now: datetime, *, after: DueSlot | None, limit: int) -> list[DueSlot]:
+        start = after or DueSlot(self._world.project, UUID(int=0), Partition())
+        found = await self._agenda.due_slots(now, after=start, limit=limit)
+        return [slot for slot in found if slot.project == self._world.project]
+
+    async def next_due(self, now: datetime) -> datetime | None:
+        facts = await self._world.facts(statuses=(FactStatus.PENDING,))
+        return min((f.valid_from for f in facts if f.conflict_id is None and f.valid_from > now), default=None)
+
+    async def unembedded(self, *, after: UnembeddedFact | None, limit: int) -> list[UnembeddedFact]:
+        first = UnembeddedFact(self._world.project, UUID(int=0), Partition(), "", undecided=False)
+        found = await self._agenda.unembedded(after=after or first, limit=limit)
+        return [fact for fact in found if fact.project == self._world.project]
+
+
+async def said_while_down(world: World, text: str, **fields: Any) -> Fact:
+    """Reconciles a statement while the embedder is unavailable."""
+    world.embedder.down = True
+    result = await world.say(text, **fields)
+    world.embedder.down = False
+    assert result.decision.basis is DecisionBasis.EMBEDDER_UNAVAILABLE
+    assert result.warnings
+    return result.fact
+
+
+def catching_up(world: World) -> CatchUp:
+    """One process that takes up what waits for its embedding."""
+    return CatchUp(world.ledger, OwnAgenda(world), world.matcher, world.embedder, world.clock, world.ids)
+
+
+def scheduling(world: World) -> ActivateScheduled:
+    """One process that activates what is due."""
+    return ActivateScheduled(world.ledger, OwnAgenda(world), world.clock, world.ids)
+
+
 @pytest.fixture
 def world(ledger: PostgresLedger, engine: AsyncEngine, project: str) -> World:
     return World(ledger, engine, project)
+
+
+@pytest.fixture
+def catch_up(world: World) -> CatchUp:
+    return catching_up(world)
+
+
+@pytest.fixture
+def activate(world: World) -> ActivateScheduled:
+    return scheduling(world)

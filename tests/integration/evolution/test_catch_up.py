@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from concord_server.domain.enums import (
-    DecisionBasis,
     EvolutionType,
     FactChange,
     FactStatus,
@@ -16,44 +15,11 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.model import EntityRef, EvidenceInput, Fact
-from concord_server.ports.agenda import UnembeddedFact
-from concord_server.services.catch_up import CatchUp
 
-from tests.integration.evolution.conftest import World, day
+from tests.integration.evolution.conftest import World, catching_up, day, said_while_down
 
 ACTIVE, PENDING, SUPERSEDED = FactStatus.ACTIVE, FactStatus.PENDING, FactStatus.SUPERSEDED
 OLD, NEW = "The port is 5432", "The database listens on 5432"
-
-
-class OwnAgenda:
-    """The agenda of one project: other tests' work is left alone."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    async def unembedded(self, *, after, limit) -> list[UnembeddedFact]:
-        found = await self._world.ledger.agenda.unembedded(after=after, limit=10_000)
-        return [fact for fact in found if fact.project == self._world.project][:limit]
-
-    async def due_slots(self, now, *, after, limit):
-        raise AssertionError("catching up activates nothing")
-
-    async def next_due(self, now):
-        raise AssertionError("catching up activates nothing")
-
-
-@pytest.fixture
-def catch_up(world: World) -> CatchUp:
-    return CatchUp(world.ledger, OwnAgenda(world), world.matcher, world.embedder, world.clock, world.ids)
-
-
-async def said_while_down(world: World, text: str, **fields) -> Fact:
-    world.embedder.down = True
-    result = await world.say(text, **fields)
-    world.embedder.down = False
-    assert result.decision.basis is DecisionBasis.EMBEDDER_UNAVAILABLE
-    assert result.warnings
-    return result.fact
 
 
 def same(now: Fact, before: Fact) -> bool:
@@ -314,10 +280,7 @@ async def test_many_processes_at_once_take_up_each_fact_once(world: World):
     for number in range(8):
         await said_while_down(world, f"Statement {number}")
     await said_while_down(world, NEW, source="https://b.example")
-    processes = [
-        CatchUp(world.ledger, OwnAgenda(world), world.matcher, world.embedder, world.clock, world.ids)
-        for _ in range(4)
-    ]
+    processes = [catching_up(world) for _ in range(4)]
     await asyncio.gather(*(process.execute() for process in processes))
     assert await pending(world) == 0
     merged = await world.read(known)

@@ -4,43 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from uuid import UUID
 
-import pytest
 from concord_server.domain.enums import EvolutionType, FactChange, FactStatus
-from concord_server.domain.model import Partition
-from concord_server.ports.agenda import DueSlot
-from concord_server.services.schedule import ActivateScheduled
 
-from tests.integration.evolution.conftest import World
+from tests.integration.evolution.conftest import World, scheduling
 
-_FIRST, _ANY = UUID(int=0), Partition()
 ACTIVE, PENDING, SUPERSEDED = FactStatus.ACTIVE, FactStatus.PENDING, FactStatus.SUPERSEDED
-
-
-class OwnAgenda:
-    """The agenda of one project: other tests' work is left alone."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-        self._agenda = world.ledger.agenda
-
-    async def due_slots(self, now, *, after, limit) -> list[DueSlot]:
-        start = after or DueSlot(self._world.project, _FIRST, _ANY)
-        found = await self._agenda.due_slots(now, after=start, limit=limit)
-        return [slot for slot in found if slot.project == self._world.project]
-
-    async def next_due(self, now):
-        facts = await self._world.facts(statuses=(PENDING,))
-        return min((f.valid_from for f in facts if f.conflict_id is None and f.valid_from > now), default=None)
-
-    async def unembedded(self, *, after, limit):
-        raise AssertionError("the schedule does not embed")
-
-
-@pytest.fixture
-def activate(world: World) -> ActivateScheduled:
-    return ActivateScheduled(world.ledger, OwnAgenda(world), world.clock, world.ids)
 
 
 async def test_when_its_time_comes_a_scheduled_fact_takes_over(world: World, activate):
@@ -128,7 +97,7 @@ async def test_many_processes_at_once_activate_each_fact_once(world: World):
     for number in range(12):
         await world.say(f"Event {number}", valid_from=start, domain=f"d{number % 3}")
     world.clock.time = start
-    processes = [ActivateScheduled(world.ledger, OwnAgenda(world), world.clock, world.ids) for _ in range(5)]
+    processes = [scheduling(world) for _ in range(5)]
     await asyncio.gather(*(process.execute() for process in processes))
     facts = await world.facts()
     assert {fact.status for fact in facts} == {ACTIVE}
