@@ -108,9 +108,10 @@ def _sections(page: BriefingPage) -> list[_Section]:
 
 
 def _is_news(version: FactVersion) -> bool:
-    """Whether a change is worth a line: that a current fact is new or confirmed is told with the fact."""
+    """Whether a change is worth a line: what is new, confirmed or in dispute is told elsewhere on the page."""
     unchanged = {FactChange.CREATED, FactChange.MERGED}
-    return version.fact.status is not FactStatus.ACTIVE or version.change not in unchanged
+    told = version.fact.status is FactStatus.ACTIVE and version.change in unchanged
+    return not told and version.fact.conflict_id is None
 
 
 def _fill(sections: Sequence[_Section], budget: int) -> None:
@@ -148,8 +149,6 @@ def _current_line(fact: Fact, moment: datetime) -> str:
         notes.append(f"unconfirmed since {_day(fact.last_reinforce_time)}")
     if fact.conflict_id is not None:
         notes.append("in conflict")
-    if fact.create_time > moment - LATELY:
-        notes.append("new")
     return f"- {_wording(fact)} — {', '.join(notes)}"
 
 

@@ -6,15 +6,17 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Double,
+    Executable,
     Integer,
     Row,
-    Select,
     Table,
     Uuid,
     any_,
@@ -42,7 +44,7 @@ from concord_server.domain.noteworthiness import (
 from concord_server.domain.queries import CurrentRead, Cursor, FactFilter, Page
 from concord_server.ports.briefing import FactCounts
 from concord_server.storage.columns import TIMESTAMP
-from concord_server.storage.fact_queries import current_conditions, fact_conditions, rows_of
+from concord_server.storage.fact_queries import Shape, conditions_of, count_of, parameters_of, shape_of
 from concord_server.storage.fact_rows import fact_from_row, version_columns
 from concord_server.storage.fact_tables import fact_versions, facts, sources
 from concord_server.storage.statements import PROJECT, SessionContext
@@ -72,52 +74,33 @@ class PostgresBriefings:
         position = None if after is None else _position(after)
         if position is not None:
             now = position[0]
-        table, columns = rows_of(where)
-        conditions = fact_conditions(self._context.project, where)
-        if current is not None:
-            conditions += current_conditions(table, current)
-        count = select(func.count()).select_from(table).where(*conditions)
-        total = (await self._context.statements.execute(count)).scalar_one()
-        later = case((table.c.status == FactStatus.ACTIVE.value, 0), else_=1) if active_first else literal(0)
-        query = _ranking(select(*columns).where(*conditions), table, later, now, position)
-        rows = await self._context.statements.rows(query.limit(size + 1))
+        shape = shape_of(where, current)
+        parameters = parameters_of(self._context.project, where, current) | {"now": now, "limit": size + 1}
+        total = (await self._context.statements.execute(count_of(shape), parameters)).scalar_one()
+        if position is not None:
+            _, rank, score, last_id = position
+            parameters |= {"last_rank": rank, "last_score": -score, "last_id": last_id}
+        query = _ranked(shape, active_first=active_first, goes_on=position is not None)
+        rows = await self._context.statements.rows(query, parameters)
         items = [fact_from_row(row) for row in rows[:size]]
         following = _cursor(rows[size - 1], now) if len(rows) > size else None
         return Page(items, following, total), now
 
     async def counts(self, where: FactFilter) -> FactCounts:
         """Returns how many facts pass a filter, by type and by status."""
-        table, _ = rows_of(where)
-        query = (
-            select(table.c.type, table.c.status, func.count().label("number"))
-            .where(*fact_conditions(self._context.project, where))
-            .group_by(table.c.type, table.c.status)
-        )
         by_type: Counter[FactType] = Counter()
         by_status: Counter[FactStatus] = Counter()
-        for row in await self._context.statements.rows(query):
+        parameters = parameters_of(self._context.project, where)
+        for row in await self._context.statements.rows(_counts(shape_of(where)), parameters):
             by_type[FactType(row.type)] += row.number
             by_status[FactStatus(row.status)] += row.number
         return FactCounts(by_type, by_status)
 
     async def latest_changes(self, where: FactFilter, since: datetime, size: int) -> Sequence[FactVersion]:
         """Returns the facts that changed last, each by its newest version, newest first."""
-        versions = fact_versions.c
-        changed = (versions.change, versions.actor, versions.reason, versions.recorded_from, versions.recorded_to)
-        query = select(*version_columns(), *changed)
-        if where.known_at is None:
-            newest = (
-                (versions.project_id == facts.c.project_id)
-                & (versions.fact_id == facts.c.fact_id)
-                & (versions.version == facts.c.version)
-            )
-            query = query.select_from(facts.join(fact_versions, newest))
-        query = (
-            query.where(*fact_conditions(self._context.project, where), versions.recorded_from >= since)
-            .order_by(versions.recorded_from.desc(), versions.fact_id.desc())
-            .limit(size)
-        )
-        return [_version(row) for row in await self._context.statements.rows(query)]
+        parameters = parameters_of(self._context.project, where) | {"since": since, "limit": size}
+        rows = await self._context.statements.rows(_latest(shape_of(where)), parameters)
+        return [_version(row) for row in rows]
 
     async def source_statistics(self, fact_ids: Sequence[UUID]) -> Mapping[UUID, SourceStatistics]:
         """Returns what confidence needs of the sources of each fact; facts without sources are absent."""
@@ -128,25 +111,53 @@ class PostgresBriefings:
         return {row.fact_id: SourceStatistics(tuple(row.credibilities), row.newest_time) for row in rows}
 
 
-def _ranking(
-    query: Select[Any],
-    table: Table,
-    later: ColumnElement[int],
-    now: datetime,
-    position: tuple[datetime, int, float, UUID] | None,
-) -> Select[Any]:
-    score = _score(table, now)
-    if position is not None:
-        _, rank, last_score, last_id = position
-        last = tuple_(literal(rank, Integer()), literal(-last_score, Double()), literal(last_id, Uuid()))
+@lru_cache(maxsize=256)
+def _ranked(shape: Shape, *, active_first: bool, goes_on: bool) -> Executable:
+    table = shape.table
+    later: ColumnElement[int] = literal(0, Integer())
+    if active_first:
+        later = case((table.c.status == FactStatus.ACTIVE.value, 0), else_=1)
+    score = _score(table)
+    query = select(*shape.columns, later.label("ranked_later"), score.label("score")).where(*conditions_of(shape))
+    if goes_on:
+        last = tuple_(
+            bindparam("last_rank", type_=Integer),
+            bindparam("last_score", type_=Double),
+            bindparam("last_id", type_=Uuid),
+        )
         query = query.where(tuple_(later, -score, table.c.fact_id) > last)
-    query = query.add_columns(later.label("ranked_later"), score.label("score"))
-    return query.order_by(later, score.desc(), table.c.fact_id)
+    return query.order_by(later, score.desc(), table.c.fact_id).limit(bindparam("limit", type_=Integer))
 
 
-def _score(table: Table, now: datetime) -> ColumnElement[float]:
+@lru_cache(maxsize=256)
+def _counts(shape: Shape) -> Executable:
+    kind, status = shape.table.c.type, shape.table.c.status
+    return select(kind, status, func.count().label("number")).where(*conditions_of(shape)).group_by(kind, status)
+
+
+@lru_cache(maxsize=256)
+def _latest(shape: Shape) -> Executable:
+    versions = fact_versions.c
+    changed = (versions.change, versions.actor, versions.reason, versions.recorded_from, versions.recorded_to)
+    query = select(*version_columns(), *changed)
+    if not shape.known_at:
+        newest = (
+            (versions.project_id == facts.c.project_id)
+            & (versions.fact_id == facts.c.fact_id)
+            & (versions.version == facts.c.version)
+        )
+        query = query.select_from(facts.join(fact_versions, newest))
+    return (
+        query.where(*conditions_of(shape), versions.recorded_from >= bindparam("since", type_=TIMESTAMP))
+        .order_by(versions.recorded_from.desc(), versions.fact_id.desc())
+        .limit(bindparam("limit", type_=Integer))
+    )
+
+
+def _score(table: Table) -> ColumnElement[float]:
     """Returns how noteworthy a row is, as :func:`~concord_server.domain.noteworthiness.noteworthiness` says."""
-    age = func.extract("epoch", literal(now, TIMESTAMP) - table.c.last_reinforce_time)
+    now: BindParameter[datetime] = bindparam("now", type_=TIMESTAMP)
+    age = func.extract("epoch", now - table.c.last_reinforce_time)
     faded = cast(func.greatest(age, 0), Double()) / literal(FADING.total_seconds(), Double())
     sources_part = func.least(cast(table.c.source_count, Double()) / literal(float(ENOUGH_SOURCES), Double()), 1.0)
     return (

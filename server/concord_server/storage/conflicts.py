@@ -12,12 +12,12 @@ from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.domain.enums import ConflictState, FactStatus, FactType
 from concord_server.domain.errors import InvalidPageTokenError
-from concord_server.domain.model import Conflict, EntityRef, Fact, Partition
+from concord_server.domain.model import Conflict, Fact, Partition
 from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, Page
-from concord_server.storage.fact_queries import about
+from concord_server.storage.fact_queries import about, entity_parameters
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import facts
-from concord_server.storage.statements import SessionContext
+from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import conflict_members, conflicts, partitions
 
 
@@ -128,7 +128,10 @@ class PostgresConflicts:
             func.count().filter(is_open).label("open_count"),
             func.min(conflicts.c.create_time).filter(is_open).label("oldest_open_time"),
         ).where(*conditions)
-        summary = (await self._context.statements.execute(counted)).one()
+        parameters = {"project": self._context.project}
+        if where.entity is not None:
+            parameters |= entity_parameters("entity", where.entity)
+        summary = (await self._context.statements.execute(counted, parameters)).one()
         position = tuple_(conflicts.c.create_time, conflicts.c.conflict_id)
         query = select(conflicts).where(*conditions)
         if after is not None:
@@ -136,7 +139,7 @@ class PostgresConflicts:
             query = query.where(position > last if oldest_first else position < last)
         order = (conflicts.c.create_time, conflicts.c.conflict_id)
         query = query.order_by(*(order if oldest_first else (column.desc() for column in order))).limit(size + 1)
-        rows = await self._context.statements.rows(query)
+        rows = await self._context.statements.rows(query, parameters)
         members = await self._members([row.conflict_id for row in rows[:size]])
         items = [_conflict(row, members.get(row.conflict_id, ())) for row in rows[:size]]
         following = None
@@ -205,21 +208,21 @@ class PostgresConflicts:
             partition = select(partitions.c.partition_id).where(same, *within).correlate(conflicts)
             conditions.append(partition.exists())
         if where.entity is not None:
-            conditions.append(_about(project, where.entity))
+            conditions.append(_about())
         return conditions
 
 
-def _about(project: str, entity: EntityRef) -> ColumnElement[bool]:
-    """Returns the condition that a current member is owned by or linked to an entity."""
+def _about() -> ColumnElement[bool]:
+    """Returns the condition that a current member is owned by or linked to the entity of the parameters."""
     members = conflict_members.c
     member = (
         select(members.fact_id)
         .join(facts, (members.project_id == facts.c.project_id) & (members.fact_id == facts.c.fact_id))
         .where(
-            members.project_id == project,
+            members.project_id == PROJECT,
             members.conflict_id == conflicts.c.conflict_id,
             members.left_time.is_(None),
-            about(project, entity),
+            about("entity"),
         )
         .correlate(conflicts)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,6 @@ from sqlalchemy import (
     Executable,
     Integer,
     Select,
-    Table,
     Text,
     Uuid,
     any_,
@@ -37,7 +37,7 @@ from concord_server.domain.queries import CurrentRead, FactFilter
 from concord_server.domain.search import SearchHit
 from concord_server.ports.embedder import Vector
 from concord_server.storage.columns import EMBEDDING, TIMESTAMP
-from concord_server.storage.fact_queries import current_conditions, fact_conditions, rows_of
+from concord_server.storage.fact_queries import Shape, conditions_of, parameters_of, shape_of
 from concord_server.storage.fact_rows import fact_columns, fact_from_row, version_columns
 from concord_server.storage.fact_saving import words_of
 from concord_server.storage.fact_tables import fact_search, fact_versions, facts
@@ -62,6 +62,7 @@ _OVERFETCH = 2
 _VECTOR: ColumnElement[Any] = bindparam("vector", type_=EMBEDDING)
 _WORDS: ColumnElement[Any] = cast(bindparam("words", type_=Text), TSQUERY)
 _DEPTH: ColumnElement[Any] = bindparam("depth", type_=Integer)
+_SCAN_LIMIT: ColumnElement[Any] = bindparam("scan_limit", type_=Integer)
 
 
 class PostgresSearch:
@@ -86,16 +87,14 @@ class PostgresSearch:
         depth: int,
     ) -> list[SearchHit]:
         """Returns the facts nearest to a vector and those that match words best, of those that pass the filter."""
-        table, _ = rows_of(where)
-        conditions = fact_conditions(self._context.project, where)
-        if current is not None:
-            conditions += current_conditions(table, current)
-        parameters = {"project": self._context.project, "vector": vector, "words": any_of(words), "depth": depth}
-        exact = _exact(table, conditions, by_vector=vector is not None, limit=EXACT_SEARCH_LIMIT)
+        shape = shape_of(where, current)
+        parameters = parameters_of(self._context.project, where, current)
+        parameters |= {"vector": vector, "words": any_of(words), "depth": depth, "scan_limit": EXACT_SEARCH_LIMIT}
+        exact = _exact(shape, by_vector=vector is not None, bounded=True)
         rows = await self._context.statements.rows(exact, parameters)
         if rows[0].size <= EXACT_SEARCH_LIMIT:
             return [_hit(row) for row in rows if row.fact_id is not None]
-        return await self._large(table, conditions, vector, words, depth)
+        return await self._large(shape, parameters, words)
 
     async def recorded(self, fact_ids: Sequence[UUID], known_at: datetime | None) -> list[Fact]:
         """Returns the facts in the order asked for, as they are or were recorded then; not those erased by now."""
@@ -109,35 +108,26 @@ class PostgresSearch:
 
     async def of_slots(self, slot_keys: Sequence[str], where: FactFilter) -> list[Fact]:
         """Returns the facts on slots of these keys, in every partition that passes the filter, by id."""
-        on_slot = select(slots.c.slot_id).where(
-            slots.c.project_id == self._context.project, slots.c.slot_key.in_(slot_keys)
-        )
-        conditions = fact_conditions(self._context.project, where)
-        query = select(*fact_columns()).where(*conditions, facts.c.slot_id.in_(on_slot)).order_by(facts.c.fact_id)
-        return [fact_from_row(row) for row in await self._context.statements.rows(query)]
+        parameters = parameters_of(self._context.project, where) | {"slot_keys": list(slot_keys)}
+        rows = await self._context.statements.rows(_on_slots(shape_of(where)), parameters)
+        return [fact_from_row(row) for row in rows]
 
-    async def _large(
-        self,
-        table: Table,
-        conditions: Sequence[ColumnElement[bool]],
-        vector: Vector | None,
-        words: Sequence[str],
-        depth: int,
-    ) -> list[SearchHit]:
+    async def _large(self, shape: Shape, parameters: dict[str, Any], words: Sequence[str]) -> list[SearchHit]:
         """Searches by the indexes; what they miss because the filter leaves too little near is found exactly."""
-        parameters: dict[str, Any] = {"project": self._context.project, "vector": vector, "depth": depth}
         found: list[SearchHit] = []
-        if vector is not None:
-            rows = await self._context.statements.rows(_nearest(table, conditions), parameters)
-            if len(rows) < depth:
-                every = _exact(table, conditions, by_vector=True, limit=None)
+        by_vector = parameters["vector"] is not None
+        if by_vector:
+            rows = await self._context.statements.rows(_nearest(shape), parameters)
+            if len(rows) < parameters["depth"]:
+                every = _exact(shape, by_vector=True, bounded=False)
                 rows = await self._context.statements.rows(every, parameters | {"words": None})
             found += [_hit(row) for row in rows if row.fact_id is not None]
         telling = await self._telling(words)
         if telling is not None:
-            worded = _worded(table, conditions, by_vector=vector is not None)
-            rows = await self._context.statements.rows(worded, parameters | {"words": telling})
-            found += [_hit(row) for row in rows]
+            worded = _worded(shape, by_vector=by_vector)
+            found += [
+                _hit(row) for row in await self._context.statements.rows(worded, parameters | {"words": telling})
+            ]
         return found
 
     async def _telling(self, words: Sequence[str]) -> str | None:
@@ -183,16 +173,15 @@ def _text_rank() -> ColumnElement[Any]:
     )
 
 
-def _exact(
-    table: Table, conditions: Sequence[ColumnElement[bool]], *, by_vector: bool, limit: int | None
-) -> Executable:
-    """Returns the query that scores everything that passes the filter, unless that is more than ``limit``.
+@lru_cache(maxsize=256)
+def _exact(shape: Shape, *, by_vector: bool, bounded: bool) -> Executable:
+    """Returns the query that scores everything that passes the filter; if bounded, unless that is too much.
 
     It has one row at least, with the number of facts that pass.
     """
-    passing = select(table.c.fact_id).where(*conditions)
-    if limit is not None:
-        passing = passing.limit(limit + 1)
+    passing = select(shape.table.c.fact_id).where(*conditions_of(shape))
+    if bounded:
+        passing = passing.limit(_SCAN_LIMIT + 1)
     matched = passing.cte("matched").prefix_with("MATERIALIZED")
     size = select(func.count()).select_from(matched).scalar_subquery()
     scores = (
@@ -204,8 +193,8 @@ def _exact(
         .join(matched, matched.c.fact_id == fact_search.c.fact_id)
         .where(fact_search.c.project_id == PROJECT)
     )
-    if limit is not None:
-        scores = scores.where(size <= limit)
+    if bounded:
+        scores = scores.where(size <= _SCAN_LIMIT)
     scored = scores.cte("scored").prefix_with("MATERIALIZED")
     near = (
         select(scored)
@@ -224,36 +213,47 @@ def _exact(
     return select(counted.c.size, *found.c).select_from(counted.outerjoin(found, true()))
 
 
-def _of_table(
-    table: Table, conditions: Sequence[ColumnElement[bool]], *columns: ColumnElement[Any]
-) -> Select[Any]:
+def _passing(shape: Shape, *columns: ColumnElement[Any]) -> Select[Any]:
+    table = shape.table
     same = (fact_search.c.project_id == table.c.project_id) & (fact_search.c.fact_id == table.c.fact_id)
     return (
         select(fact_search.c.fact_id, *columns)
         .select_from(fact_search.join(table, same))
-        .where(fact_search.c.project_id == PROJECT, *conditions)
+        .where(fact_search.c.project_id == PROJECT, *conditions_of(shape))
     )
 
 
-def _nearest(table: Table, conditions: Sequence[ColumnElement[bool]]) -> Executable:
+@lru_cache(maxsize=256)
+def _nearest(shape: Shape) -> Executable:
     """Returns the query that walks the vector index, which gives rows in nearly the right order."""
     similarity = _similarity(by_vector=True).label("similarity")
     return (
-        _of_table(table, conditions, similarity, literal(0.0, Double()).label("text_rank"))
+        _passing(shape, similarity, literal(0.0, Double()).label("text_rank"))
         .where(fact_search.c.embedding.is_not(None))
         .order_by(fact_search.c.embedding.op("<=>")(_VECTOR))
         .limit(_DEPTH * _OVERFETCH)
     )
 
 
-def _worded(table: Table, conditions: Sequence[ColumnElement[bool]], *, by_vector: bool) -> Executable:
+@lru_cache(maxsize=256)
+def _worded(shape: Shape, *, by_vector: bool) -> Executable:
     similarity = _similarity(by_vector=by_vector).label("similarity")
     rank = _text_rank().label("text_rank")
     return (
-        _of_table(table, conditions, similarity, rank)
+        _passing(shape, similarity, rank)
         .where(fact_search.c.words.op("@@")(_WORDS))
         .order_by(rank.desc(), similarity.desc().nulls_last(), fact_search.c.fact_id)
         .limit(_DEPTH)
+    )
+
+
+@lru_cache(maxsize=256)
+def _on_slots(shape: Shape) -> Executable:
+    on_slot = select(slots.c.slot_id).where(
+        slots.c.project_id == PROJECT, slots.c.slot_key == any_(bindparam("slot_keys", type_=ARRAY(Text)))
+    )
+    return (
+        select(*shape.columns).where(*conditions_of(shape), facts.c.slot_id.in_(on_slot)).order_by(facts.c.fact_id)
     )
 
 

@@ -58,6 +58,7 @@ WHOLE = page(
         version(FactChange.CREATED, 95, text="Globex has a plant in Turin"),
         version(FactChange.STATUS_CHANGED, 92, text="Globex is bankrupt", status=FactStatus.RETRACTED),
         version(FactChange.REVISED, 91, text="Globex makes turbines"),
+        version(FactChange.REVISED, 90, text="Invoices are in fr", conflict_id=UUID(int=9)),
     ],
     open_conflicts=[
         conflict(
@@ -78,7 +79,7 @@ def test_a_page_tells_what_holds_what_is_in_dispute_and_what_changed():
         "\n"
         "- Globex makes turbines — confidence 0.88, 2 sources, since 2026-01-02\n"
         "- Globex employs 950 people — confidence 0.70, 0 sources, since 2026-02-02, in conflict\n"
-        "- Globex has a plant in Turin — confidence 0.75, 1 source, since 2026-04-06, new\n"
+        "- Globex has a plant in Turin — confidence 0.75, 1 source, since 2026-04-06\n"
         "- Globex pays 30 days net — confidence 0.70, 0 sources, from 2026-01-02 until 2026-07-20, unconfirmed since"
         " 2025-03-07\n"
         "\n"

@@ -8,8 +8,8 @@ from concord_server.domain.noteworthiness import noteworthiness, noteworthiness_
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.builders import at
 from tests.support.facts import a_fact
+from tests.unit.domain.builders import at
 
 
 @pytest.mark.parametrize(
