@@ -100,6 +100,55 @@ def show_fact(
         _show_details(details)
 
 
+@facts.command("tree")
+def show_tree(
+    fact_id: Annotated[str, typer.Argument(help="Id of any fact of the family.")],
+    output_format: options.Output = OutputFormat.TABLE,
+    target: options.Target = options.DEFAULT_TARGET,
+    project: options.Project = "",
+    api_key: options.ApiKey = "",
+) -> None:
+    """Draw the family of a fact: what it came from, and all that came of that."""
+    from concord import to_dict
+
+    from concord_server.cli import lineage
+    from concord_server.cli.connection import connected
+
+    with connected(target, project, api_key) as client:
+        family = client.get_evolution_tree(fact_id, page_size=500)
+    if output_format is OutputFormat.JSON:
+        output.write_json(to_dict(family))
+    elif output.on_terminal():
+        output.show(lineage.family_tree(family, fact_id))
+    else:
+        for line in lineage.family_lines(family):
+            output.write_line(line)
+
+
+@facts.command("history")
+def show_history(
+    fact_id: Annotated[str, typer.Argument(help="Id of the fact.")],
+    output_format: options.Output = OutputFormat.TABLE,
+    target: options.Target = options.DEFAULT_TARGET,
+    project: options.Project = "",
+    api_key: options.ApiKey = "",
+) -> None:
+    """Show every recorded state of a fact, oldest first, with who changed it and why."""
+    from concord import to_dict
+
+    from concord_server.cli import lineage, rendering
+    from concord_server.cli.connection import connected
+
+    with connected(target, project, api_key) as client:
+        versions = list(client.list_fact_versions(fact_id, page_size=500))
+    if output_format is OutputFormat.JSON:
+        output.write_json([to_dict(version) for version in versions])
+    elif output.on_terminal():
+        output.show(rendering.row_table(lineage.VERSION_COLUMNS, lineage.version_rows(versions)))
+    else:
+        output.write_rows(lineage.VERSION_COLUMNS, lineage.version_rows(versions))
+
+
 def _show_details(details: FactDetails) -> None:
     from concord_server.cli import rendering
 
