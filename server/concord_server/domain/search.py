@@ -17,8 +17,8 @@ FUSION_CONSTANT = 60
 DEFAULT_TOP_K = 10
 MAX_TOP_K = 100
 
-RANKED_DEPTH = 100
-"""Ranks beyond this count for nothing, unless more results than half of it are asked for."""
+RANKED_DEPTH = 50
+"""Ranks beyond this count for nothing, unless more than half as many results are asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,10 @@ from concord_server.storage.tables import slots
 EXACT_SEARCH_LIMIT = 5_000
 """Filters that up to this many facts pass are searched whole, which is exact."""
 
-FREQUENT_WORD = 2_000
+WALK_WIDTH = 400
+"""How many candidates the walk through the vector index keeps: among 200,000 facts, 100 finds 4 of 5 of the nearest."""
+
+FREQUENT_WORD = 1_000
 """A word that more facts than this have says little: in large searches such words count only together."""
 
 MAX_WORDS = 64
@@ -225,11 +228,16 @@ def _passing(shape: Shape, *columns: ColumnElement[Any]) -> Select[Any]:
 
 @lru_cache(maxsize=256)
 def _nearest(shape: Shape) -> Executable:
-    """Returns the query that walks the vector index, which gives rows in nearly the right order."""
+    """Returns the query that walks the vector index, which gives rows in nearly the right order.
+
+    It sets how wide the walk is for itself alone: a setting that is local ends with the transaction, which outside
+    of one is the statement, and the condition on it is decided before the index is opened.
+    """
     similarity = _similarity(by_vector=True).label("similarity")
+    width = func.set_config("hnsw.ef_search", str(WALK_WIDTH), true())
     return (
         _passing(shape, similarity, literal(0.0, Double()).label("text_rank"))
-        .where(fact_search.c.embedding.is_not(None))
+        .where(fact_search.c.embedding.is_not(None), select(width).scalar_subquery().is_not(None))
         .order_by(fact_search.c.embedding.op("<=>")(_VECTOR))
         .limit(_DEPTH * _OVERFETCH)
     )

@@ -52,7 +52,7 @@ def test_ranks_beyond_the_depth_count_for_nothing():
     many = [hit(number, 1 - number / 1000) for number in range(1, 201)]
     assert order(*many, top_k=500) == list(range(1, 201))
     assert len(order(*many, top_k=100)) == 100
-    assert ranked_depth(10) == 100
+    assert ranked_depth(10) == 50
     assert ranked_depth(80) == 160
 
 
