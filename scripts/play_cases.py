@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("CONCORD_SHARED", ROOT.parent / "shared"))
 
-FILES = ("reconcile.yaml", "claims.yaml", "evolution.yaml", "briefing.yaml")
+FILES = ("reconcile.yaml", "claims.yaml", "consolidate.yaml", "evolution.yaml", "briefing.yaml")
 NOT_YET: frozenset[str] = frozenset()
 """Cases of these files that need an RPC which is not implemented yet."""
 

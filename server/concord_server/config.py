@@ -25,6 +25,9 @@ class Settings(BaseSettings):
         models_dir: where exported models lie; empty is the user's cache directory.
         embedder_threads: threads that one process computes embeddings with.
         pool_size: database connections that one process holds at most.
+        workers: workers that one process executes runs with; 0 leaves runs to other processes.
+        concurrency: subjects that one worker works at once.
+        lease_seconds: after so long without a sign of life, what a worker had in hand is taken up by another.
     """
 
     model_config = SettingsConfigDict(env_prefix="CONCORD_", frozen=True, extra="ignore")
@@ -38,6 +41,9 @@ class Settings(BaseSettings):
     models_dir: Path | None = None
     embedder_threads: int = Field(default=1, ge=1, le=64)
     pool_size: int = Field(default=10, ge=2, le=200)
+    workers: int = Field(default=1, ge=0, le=64)
+    concurrency: int = Field(default=4, ge=1, le=256)
+    lease_seconds: float = Field(default=15.0, ge=0.5, le=3600.0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
 

@@ -12,18 +12,25 @@ import grpc
 from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
+from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.api.usecases import UseCases
 from concord_server.domain.errors import ConcordError
+from concord_server.domain.lineage import FamilyPage
 from concord_server.domain.queries import ConflictSummary, Page
 from concord_server.services.batch import BatchItem
+from concord_server.services.batch_get_facts import FoundFacts
+from concord_server.services.branch import Branched
 from concord_server.services.context import CallContext
 from concord_server.services.merge_entities import MergeReceipt
 from concord_server.services.results import FactDetails
+from concord_server.services.withdraw_source import Withdrawal
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 
 from tests.contract.briefing_values import BRIEFING, CHECK, ENTITY, FOUND, RANKED
-from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT
+from tests.contract.event_values import APPENDED, EVENT, MESSAGES, RUN
+from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT, VERSION
 from tests.support.watching import FakeTiming, MemoryLog
 
 Answer = Callable[..., Awaitable[Any]]
@@ -48,13 +55,13 @@ class Scripted:
         self.answer = answer
         self.calls: list[tuple[Any, ...]] = []
 
-    async def execute(self, *arguments: Any) -> Any:
+    async def execute(self, *arguments: Any, **named: Any) -> Any:
         """Answers."""
-        self.calls.append(arguments)
+        self.calls.append((*arguments, *named.values()))
         if isinstance(self.answer, BaseException):
             raise self.answer
         if callable(self.answer):
-            return await self.answer(*arguments)
+            return await self.answer(*arguments, **named)
         return self.answer
 
 
@@ -136,6 +143,58 @@ class BriefingScript:
         return BriefingUseCases(**{each.name: getattr(self, each.name) for each in fields(self)})
 
 
+class ScriptedStart(Scripted):
+    """Starting and planning runs."""
+
+    def __init__(self) -> None:
+        super().__init__(RUN)
+        self.planning = Scripted(list(MESSAGES))
+        self.storing = Scripted(RUN)
+
+    async def plan(self, *arguments: Any) -> Any:
+        """Answers."""
+        return await self.planning.execute(*arguments)
+
+    async def plan_stored(self, *arguments: Any) -> Any:
+        """Answers."""
+        return await self.storing.execute(*arguments)
+
+
+class ScriptedRunWatch(Scripted):
+    """A watch that tells what it was given after the sequence asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(MESSAGES)
+
+    async def execute(self, *arguments: Any, **named: Any) -> Any:
+        """Answers with a stream."""
+        messages = await super().execute(*arguments, **named)
+        return self._told([message for message in messages if message.sequence > arguments[-1]])
+
+    async def _told(self, messages: Sequence[Any]) -> AsyncIterator[Any]:
+        for message in messages:
+            yield message
+
+
+@dataclass
+class ConsolidateScript:
+    """What the use cases of ConsolidateService answer."""
+
+    append_events: Scripted = field(default_factory=lambda: Scripted([APPENDED]))
+    start_run: ScriptedStart = field(default_factory=ScriptedStart)
+    get_run: Scripted = field(default_factory=lambda: Scripted(RUN))
+    list_runs: Scripted = field(default_factory=lambda: Scripted(Page([RUN], None, 1)))
+    cancel_run: Scripted = field(default_factory=lambda: Scripted(RUN))
+    watch_run: ScriptedRunWatch = field(default_factory=ScriptedRunWatch)
+    get_event: Scripted = field(default_factory=lambda: Scripted(EVENT))
+    list_events: Scripted = field(default_factory=lambda: Scripted(Page([EVENT], None, 1)))
+    retry_events: Scripted = field(default_factory=lambda: Scripted(3))
+
+    def use_cases(self) -> ConsolidateUseCases:
+        """Returns the use cases for a server."""
+        return ConsolidateUseCases(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
 @dataclass
 class Script:
     """What every use case answers; a test changes what it is about."""
@@ -151,9 +210,18 @@ class Script:
     get_fact: Scripted = field(default_factory=lambda: Scripted(FactDetails(FACT, (), ())))
     list_facts: Scripted = field(default_factory=lambda: Scripted(Page([FACT], None, 1)))
     update_fact_status: Scripted = field(default_factory=lambda: Scripted(FACT))
+    briefing: BriefingScript = field(default_factory=BriefingScript)
+    consolidate: ConsolidateScript = field(default_factory=ConsolidateScript)
+    branch: Scripted = field(default_factory=lambda: Scripted(Branched(FACT)))
+    get_evolution_chain: Scripted = field(default_factory=lambda: Scripted([FACT]))
+    get_latest_in_chain: Scripted = field(default_factory=lambda: Scripted(FACT))
+    get_evolution_tree: Scripted = field(default_factory=lambda: Scripted(FamilyPage([FACT], [], None, 1)))
+    list_fact_versions: Scripted = field(default_factory=lambda: Scripted(Page([VERSION], None, 1)))
+    update_fact: Scripted = field(default_factory=lambda: Scripted(FACT))
+    withdraw_source: Scripted = field(default_factory=lambda: Scripted(Withdrawal(1, ())))
+    batch_get_facts: Scripted = field(default_factory=lambda: Scripted(FoundFacts((FACT,), ())))
     log: MemoryLog = field(default_factory=MemoryLog)
     timing: FakeTiming = field(default_factory=FakeTiming)
-    briefing: BriefingScript = field(default_factory=BriefingScript)
 
     def use_cases(self) -> UseCases:
         """Returns the use cases for a server."""
@@ -168,8 +236,22 @@ class Script:
             get_fact=self.get_fact,
             list_facts=self.list_facts,
             update_fact_status=self.update_fact_status,
-            watch_facts=self.log.watch_facts(self.timing),
             briefing=self.briefing.use_cases(),
+            consolidate=self.consolidate.use_cases(),
+            evolution=self._evolution(),
+            watch_facts=self.log.watch_facts(self.timing),
+        )
+
+    def _evolution(self) -> EvolutionUseCases:
+        return EvolutionUseCases(
+            branch=self.branch,
+            get_evolution_chain=self.get_evolution_chain,
+            get_latest_in_chain=self.get_latest_in_chain,
+            get_evolution_tree=self.get_evolution_tree,
+            list_fact_versions=self.list_fact_versions,
+            update_fact=self.update_fact,
+            withdraw_source=self.withdraw_source,
+            batch_get_facts=self.batch_get_facts,
         )
 
 

@@ -160,8 +160,8 @@ async def test_the_caller_is_looked_at_before_its_request(edge: Edge):
 
 
 UNIMPLEMENTED = [
-    "ConsolidateService/AppendEvents",
-    "ConsolidateService/Consolidate",
+    "ConsolidateService/SearchEvents",
+    "ConsolidateService/ListObservations",
     "AdminService/GetStats",
     "AdminService/ExportFacts",
 ]

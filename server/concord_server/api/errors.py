@@ -125,6 +125,12 @@ def to_status(error: Exception) -> status_pb2.Status:
     return _status(CODES[error.reason], str(error), details)
 
 
+def stored_status(reason: str, message: str) -> status_pb2.Status:
+    """Returns what is told about a failure that was recorded earlier, of an event or a run."""
+    reason = reason if reason in CODES else "INTERNAL"
+    return _status(CODES[reason], message, [error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN)])
+
+
 def _fault(error: Exception) -> status_pb2.Status:
     error_id = uuid.uuid4().hex
     # Formatted here: a renderer of tracebacks may print local variables too, and those hold requests.

@@ -8,6 +8,8 @@ from typing import Protocol
 from uuid import UUID
 
 from concord_server.api.briefing_usecases import BriefingUseCases
+from concord_server.api.consolidate_usecases import ConsolidateUseCases
+from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.domain.commands import ReconcileCommand, Resolution
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import ConcordError
@@ -132,5 +134,7 @@ class UseCases:
     get_fact: GetFact
     list_facts: ListFacts
     update_fact_status: UpdateFactStatus
-    watch_facts: WatchFacts
     briefing: BriefingUseCases
+    consolidate: ConsolidateUseCases
+    evolution: EvolutionUseCases
+    watch_facts: WatchFacts

@@ -11,8 +11,10 @@ from contextlib import AsyncExitStack
 import structlog
 
 from concord_server.api.server import GrpcServer
+from concord_server.bootstrap.consolidation import start_workers
 from concord_server.bootstrap.deferred import DeferredEmbedder, DeferredLedger
 from concord_server.bootstrap.wiring import (
+    background_work,
     connect_ledger,
     find_embedder,
     listen_for_changes,
@@ -22,8 +24,10 @@ from concord_server.bootstrap.wiring import (
     use_cases,
 )
 from concord_server.config import Settings
+from concord_server.ports.judge import Judge
 from concord_server.providers.embedders.model_files import ExportedModel
 from concord_server.services.signals import ChangeSignals
+from concord_server.worker.worker import Doorbell
 
 PING_SECONDS = 5.0
 """How often health asks the database."""
@@ -55,8 +59,8 @@ async def serve(
     model = find_embedder(settings)
     ledger, embedder = DeferredLedger(), DeferredEmbedder(model.manifest.name, model.manifest.dimension)
     judge = await asyncio.to_thread(load_judge)
-    signals = ChangeSignals()
-    parts_of_calls = use_cases(ledger, embedder, judge, signals)
+    signals, bell = ChangeSignals(), Doorbell()
+    parts_of_calls = use_cases(ledger, embedder, judge, signals, bell)
     server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port))
     stop = stop_event()
     async with AsyncExitStack() as parts:
@@ -64,7 +68,7 @@ async def serve(
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
         starting = asyncio.create_task(
-            _start_parts(settings, database_url, model, ledger, embedder, signals, parts)
+            _start_parts(settings, database_url, model, ledger, embedder, judge, signals, bell, parts)
         )
         ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
         try:
@@ -103,7 +107,9 @@ async def _start_parts(
     model: ExportedModel,
     ledger: DeferredLedger,
     embedder: DeferredEmbedder,
+    judge: Judge,
     signals: ChangeSignals,
+    bell: Doorbell,
     parts: AsyncExitStack,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
@@ -115,6 +121,8 @@ async def _start_parts(
     parts.push_async_callback(listen_for_changes(url, signals).close)
     embedder.connect(loaded)
     ledger.connect(connected)
+    parts.push_async_callback(background_work(connected, loaded, judge).close)
+    parts.push_async_callback(start_workers(settings, connected, loaded, bell).close)
     return connected.ping
 
 

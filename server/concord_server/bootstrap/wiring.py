@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from concord_server.api.briefing_usecases import BriefingUseCases
+from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.server import ServerOptions
 from concord_server.api.usecases import UseCases
+from concord_server.bootstrap.consolidation import consolidate_use_cases
 from concord_server.config import Settings
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
@@ -17,27 +19,39 @@ from concord_server.providers.embedders.onnx import OnnxEmbedder, OnnxModel, Onn
 from concord_server.providers.judges.local import LocalJudge
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.batch import BatchReconcile
+from concord_server.services.batch_get_facts import BatchGetFacts
+from concord_server.services.branch import Branch
 from concord_server.services.briefing import GetEntityBriefing
+from concord_server.services.catch_up import CatchUp
 from concord_server.services.check_claim import CheckClaim
 from concord_server.services.confidence import RecomputeConfidence
 from concord_server.services.conflicts import GetConflict, ListConflicts
 from concord_server.services.decisions import GetDecision
 from concord_server.services.entities import ChangeLinks, ListEntities
 from concord_server.services.facts import GetFact, ListFacts
+from concord_server.services.history import ListFactVersions
+from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree, GetLatestInChain
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
 from concord_server.services.noteworthy import ListNoteworthyFacts
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
+from concord_server.services.schedule import ActivateScheduled
 from concord_server.services.search import SearchFacts
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.statuses import UpdateFactStatus
+from concord_server.services.update_fact import UpdateFact
 from concord_server.services.watch import WatchFacts
+from concord_server.services.withdraw_source import WithdrawSource
 from concord_server.storage.check import check_database
 from concord_server.storage.engine import EngineOptions, create_engine
 from concord_server.storage.migrate import migrate
 from concord_server.storage.notifications import ChangeListener
 from concord_server.storage.sessions import PostgresLedger
+from concord_server.worker.background import Background
+from concord_server.worker.catching_up import catching_up
+from concord_server.worker.scheduler import scheduling
+from concord_server.worker.worker import Doorbell
 
 
 def find_embedder(settings: Settings) -> ExportedModel:
@@ -98,16 +112,33 @@ def listen_for_changes(database_url: str, signals: ChangeSignals) -> ChangeListe
     return listener
 
 
+def background_work(ledger: PostgresLedger, embedder: Embedder, judge: Judge) -> Background:
+    """Returns what goes on beside the calls of one serving process, at work; close it in the end."""
+    clock, ids = SystemClock(), TimeOrderedIds()
+    matcher = Matcher(ledger, embedder, judge, fallback=judge)
+    background = Background(
+        [
+            scheduling(ActivateScheduled(ledger, ledger.agenda, clock, ids), clock),
+            catching_up(CatchUp(ledger, ledger.agenda, matcher, embedder, clock, ids)),
+        ]
+    )
+    background.start()
+    return background
+
+
 def server_options(*, reuse_port: bool) -> ServerOptions:
     """Returns how the gRPC server runs."""
     return ServerOptions(reuse_port=reuse_port)
 
 
-def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge, signals: ChangeSignals) -> UseCases:
+def use_cases(
+    ledger: Ledger, embedder: Embedder, judge: Judge, signals: ChangeSignals, bell: Doorbell
+) -> UseCases:
     """Returns the use cases over these parts.
 
     Args:
         signals: wake watches when the change log has grown.
+        bell: wakes the workers of this process.
     """
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
@@ -125,6 +156,21 @@ def use_cases(ledger: Ledger, embedder: Embedder, judge: Judge, signals: ChangeS
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
         watch_facts=WatchFacts(ledger, signals),
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids),
+        consolidate=consolidate_use_cases(ledger, embedder, signals, bell),
+        evolution=_evolution(ledger, embedder, clock, ids),
+    )
+
+
+def _evolution(ledger: Ledger, embedder: Embedder, clock: Clock, ids: Ids) -> EvolutionUseCases:
+    return EvolutionUseCases(
+        branch=Branch(ledger, embedder, clock, ids),
+        get_evolution_chain=GetEvolutionChain(ledger),
+        get_latest_in_chain=GetLatestInChain(ledger),
+        get_evolution_tree=GetEvolutionTree(ledger),
+        list_fact_versions=ListFactVersions(ledger),
+        update_fact=UpdateFact(ledger, clock, ids),
+        withdraw_source=WithdrawSource(ledger, clock, ids),
+        batch_get_facts=BatchGetFacts(ledger, clock),
     )
 
 

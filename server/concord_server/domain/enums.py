@@ -170,6 +170,55 @@ class FactChange(_NamedEnum):
     ERASED = auto()
 
 
+class RunState(_NamedEnum):
+    """Where a run is."""
+
+    QUEUED = auto()
+    RUNNING = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+    CANCELLED = auto()
+    RATE_LIMITED = auto()
+
+
+class RunStage(_NamedEnum):
+    """A part of a run's work."""
+
+    EXTRACT = auto()
+    OBSERVE = auto()
+
+
+class EventState(_NamedEnum):
+    """Where an event is on its way to facts."""
+
+    PENDING = auto()
+    RUNNING = auto()
+    DONE = auto()
+    FAILED = auto()
+    DEAD = auto()
+
+
+class CandidateAction(_NamedEnum):
+    """What a candidate asks for."""
+
+    CREATE = auto()
+    SUPERSEDE = auto()
+    REJECT = auto()
+
+
+class CandidateOutcome(_NamedEnum):
+    """What became of a candidate."""
+
+    DUPLICATE = auto()
+    REINFORCED = auto()
+    SUPERSEDED = auto()
+    CONFLICTED = auto()
+    CREATED = auto()
+    REJECTED = auto()
+    SUPPRESSED = auto()
+    HISTORICAL = auto()
+
+
 LIVE_STATUSES = frozenset({FactStatus.ACTIVE, FactStatus.PENDING, FactStatus.DISPUTED})
 """Statuses of facts that an equal statement corroborates."""
 

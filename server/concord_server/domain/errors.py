@@ -85,6 +85,24 @@ class DecisionNotFoundError(NotFoundError):
         super().__init__("decision", identifier)
 
 
+class EventNotFoundError(NotFoundError):
+    """No such event."""
+
+    reason = "EVENT_NOT_FOUND"
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__("event", identifier)
+
+
+class RunNotFoundError(NotFoundError):
+    """No such run."""
+
+    reason = "RUN_NOT_FOUND"
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__("run", identifier)
+
+
 class SourceNotFoundError(NotFoundError):
     """No such source."""
 
@@ -105,6 +123,15 @@ class RequestIdReusedError(AlreadyExistsError):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(f"request_id {request_id} was used before for another request")
+
+
+class IdempotencyKeyReusedError(AlreadyExistsError):
+    """An event's idempotency key stands for other content."""
+
+    reason = "IDEMPOTENCY_KEY_REUSED"
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"idempotency_key {key!r} was used before for an event with other content")
 
 
 class FailedPreconditionError(ConcordError):
@@ -144,6 +171,12 @@ class CycleError(FailedPreconditionError):
     reason = "CYCLE"
 
 
+class RunAlreadyFinishedError(FailedPreconditionError):
+    """The run is over."""
+
+    reason = "RUN_ALREADY_FINISHED"
+
+
 class AbortedError(ConcordError):
     """The call lost a race and may be sent again.
 
@@ -165,6 +198,12 @@ class ConcurrentUpdateError(AbortedError):
 
     reason = "CONCURRENT_UPDATE"
     retry_delay = timedelta(milliseconds=100)
+
+
+class LeaseLostError(AbortedError):
+    """A worker took too long over an event, and another one has it now; nothing was written."""
+
+    reason = "CONCURRENT_UPDATE"
 
 
 class SequenceNotKeptError(ConcordError):

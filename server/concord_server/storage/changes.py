@@ -33,9 +33,13 @@ class ChangeBuffer:
 
     Taking sequences locks the project's row until the transaction ends. So late, that lock is held for no longer
     than a commit takes, and whoever reads sequence n finds every smaller one committed.
+
+    Attributes:
+        announce: whether those who wait for news of the project are woken although no fact may have changed.
     """
 
     entries: list[Change] = field(default_factory=list)
+    announce: bool = False
 
     def add(self, fact: Fact, change: FactChange) -> None:
         """Adds the newest version of a fact."""

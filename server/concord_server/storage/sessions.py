@@ -10,8 +10,10 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from concord_server.domain.errors import UnavailableError
+from concord_server.ports.agenda import Agenda, WorkRepository
 from concord_server.ports.briefing import BriefingRepository
 from concord_server.ports.entities import EntityRepository
+from concord_server.ports.events import EventRepository, LeaseRepository, RunQueue, RunRepository
 from concord_server.ports.ledger import (
     ConflictRepository,
     DecisionRepository,
@@ -26,6 +28,7 @@ from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.ports.watch import ChangeLogRepository
+from concord_server.storage.agenda import PostgresAgenda, PostgresWork
 from concord_server.storage.briefing import PostgresBriefings
 from concord_server.storage.change_feed import PostgresChangeLog
 from concord_server.storage.changes import APPEND
@@ -33,12 +36,16 @@ from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
 from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.errors import translated_errors
+from concord_server.storage.events import PostgresEvents
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
+from concord_server.storage.leases import PostgresLeases
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.notifications import ChangeAnnouncer
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.requests import PostgresRequests
+from concord_server.storage.run_queue import PostgresRunQueue
+from concord_server.storage.runs import PostgresRuns
 from concord_server.storage.search import PostgresSearch
 from concord_server.storage.slots import PostgresSlots
 from concord_server.storage.sources import PostgresSources
@@ -59,10 +66,14 @@ class PostgresSession:
         self.lineage: LineageRepository = PostgresLineage(context)
         self.history: HistoryRepository = PostgresHistory(context)
         self.sources: SourceRepository = PostgresSources(context)
+        self.work: WorkRepository = PostgresWork(context)
         self.change_log: ChangeLogRepository = PostgresChangeLog(context)
         self.search: SearchRepository = PostgresSearch(context)
         self.briefings: BriefingRepository = PostgresBriefings(context)
         self.entities: EntityRepository = PostgresEntities(context)
+        self.events: EventRepository = PostgresEvents(context)
+        self.runs: RunRepository = PostgresRuns(context)
+        self.leases: LeaseRepository = PostgresLeases(context)
 
 
 class PostgresLedger:
@@ -79,6 +90,16 @@ class PostgresLedger:
         """Closes every connection; sessions must have ended."""
         await self._announcer.close()
         await self._engine.dispose()
+
+    @property
+    def agenda(self) -> Agenda:
+        """Finds background work across projects, over the same connections."""
+        return PostgresAgenda(self._engine)
+
+    @property
+    def run_queue(self) -> RunQueue:
+        """Finds open runs across projects, over the same connections."""
+        return PostgresRunQueue(self._reading)
 
     async def ping(self) -> bool:
         """Tells whether the database answers."""
@@ -117,7 +138,7 @@ class PostgresLedger:
             if context.changes.entries:
                 await context.statements.execute(APPEND, context.changes.parameters(project))
             await context.statements.commit()
-            if context.changes.entries:
+            if context.changes.entries or context.changes.announce:
                 self._announcer.changed(project)
 
     async def _ensure_project(self, project: str) -> None:

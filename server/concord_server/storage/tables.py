@@ -37,7 +37,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.timeline import AssertionKind, AssertionState
-from concord_server.storage import fact_tables
+from concord_server.storage import event_tables, fact_tables
 from concord_server.storage.columns import (
     TIMESTAMP,
     counter,
@@ -294,6 +294,7 @@ __all__ = [
     "decisions",
     "deployment",
     "entity_aliases",
+    "event_tables",
     "fact_tables",
     "metadata",
     "partitions",

@@ -17,6 +17,7 @@ from concord.v1 import (
 )
 
 from concord_server.api.servicers.briefing import BriefingServicer
+from concord_server.api.servicers.consolidate import ConsolidateServicer
 from concord_server.api.servicers.evolution import EvolutionServicer
 from concord_server.api.servicers.reconcile import ReconcileServicer
 from concord_server.api.usecases import UseCases
@@ -42,19 +43,19 @@ def add_services(server: grpc.aio.Server, use_cases: UseCases) -> None:
     answers with UNIMPLEMENTED.
     """
     reconcile_service_pb2_grpc.add_ReconcileServiceServicer_to_server(
-        ReconcileServicer(use_cases),  # type: ignore[abstract]
+        ReconcileServicer(use_cases),
         server,
     )
     consolidate_service_pb2_grpc.add_ConsolidateServiceServicer_to_server(
-        consolidate_service_pb2_grpc.ConsolidateServiceServicer(),  # type: ignore[abstract]
+        ConsolidateServicer(use_cases),  # type: ignore[abstract]
         server,
     )
     evolution_service_pb2_grpc.add_EvolutionServiceServicer_to_server(
-        EvolutionServicer(use_cases),  # type: ignore[abstract]
+        EvolutionServicer(use_cases),
         server,
     )
     briefing_service_pb2_grpc.add_BriefingServiceServicer_to_server(
-        BriefingServicer(use_cases),  # type: ignore[abstract]
+        BriefingServicer(use_cases),
         server,
     )
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(

@@ -1,0 +1,99 @@
+"""Puts together what turns events into facts: the use cases of the edge, and the workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+from concord_server.api.consolidate_usecases import ConsolidateUseCases
+from concord_server.config import Settings
+from concord_server.ports.embedder import Embedder
+from concord_server.ports.ledger import Ledger
+from concord_server.providers.system import SystemClock, TimeOrderedIds
+from concord_server.services.append_events import AppendEvents
+from concord_server.services.consolidate import ConsolidateEvent
+from concord_server.services.events import GetEvent, ListEvents, RetryEvents
+from concord_server.services.runs import CancelRun, GetRun, ListRuns, StartRun
+from concord_server.services.signals import ChangeSignals
+from concord_server.services.watch_run import WatchRun
+from concord_server.storage.sessions import PostgresLedger
+from concord_server.worker.worker import Doorbell, Worker, WorkerOptions
+
+
+class Workers:
+    """The workers of one process, at work."""
+
+    def __init__(self, workers: Sequence[Worker], grace_seconds: float) -> None:
+        """Starts them in the running event loop.
+
+        Args:
+            grace_seconds: how long events in hand may take once the workers are stopped.
+        """
+        self._workers = tuple(workers)
+        self._grace_seconds = grace_seconds
+        self._tasks = [asyncio.create_task(worker.run(), name="worker") for worker in self._workers]
+
+    async def wait(self) -> None:
+        """Returns when one of them has ended, with the error that it ended by.
+
+        Raises:
+            BaseExceptionGroup: a worker failed.
+        """
+        if self._tasks:
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+
+    async def close(self) -> None:
+        """Lets them finish the events in hand; what takes too long is left for others to take up."""
+        for worker in self._workers:
+            worker.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=self._grace_seconds)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def consolidate_use_cases(
+    ledger: Ledger, embedder: Embedder, signals: ChangeSignals, bell: Doorbell
+) -> ConsolidateUseCases:
+    """Returns the use cases of ConsolidateService.
+
+    Args:
+        signals: wake watches when a run has told something.
+        bell: wakes the workers of this process when there is a run.
+    """
+    clock, ids = SystemClock(), TimeOrderedIds()
+    consolidate = ConsolidateEvent(ledger, embedder, clock, ids)
+    return ConsolidateUseCases(
+        append_events=AppendEvents(ledger, clock, ids),
+        start_run=StartRun(ledger, consolidate, clock, ids, bell.ring),
+        get_run=GetRun(ledger),
+        list_runs=ListRuns(ledger),
+        cancel_run=CancelRun(ledger, clock, has_model=consolidate.has_model, bell=bell.ring),
+        watch_run=WatchRun(ledger, signals),
+        get_event=GetEvent(ledger),
+        list_events=ListEvents(ledger),
+        retry_events=RetryEvents(ledger, clock),
+    )
+
+
+def start_workers(settings: Settings, ledger: PostgresLedger, embedder: Embedder, bell: Doorbell) -> Workers:
+    """Returns as many workers as the settings ask for, at work; close them in the end."""
+    clock, ids = SystemClock(), TimeOrderedIds()
+    options = WorkerOptions(concurrency=settings.concurrency, lease=timedelta(seconds=settings.lease_seconds))
+    workers = [
+        Worker(
+            ledger=ledger,
+            queue=ledger.run_queue,
+            consolidate=ConsolidateEvent(ledger, embedder, clock, ids),
+            clock=clock,
+            ids=ids,
+            bell=bell,
+            options=options,
+        )
+        for _ in range(settings.workers)
+    ]
+    return Workers(workers, settings.grace_seconds)

@@ -1,0 +1,188 @@
+"""Consolidate: turns one event into facts, or plans what would become of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from concord_server.domain.commands import ReconcileCommand
+from concord_server.domain.consolidation import MAX_ATTEMPTS, setback
+from concord_server.domain.enums import ContradictionPolicy, Trust
+from concord_server.domain.errors import ConcurrentUpdateError, LeaseLostError, OverloadedError, UnavailableError
+from concord_server.domain.events import Event, EventCandidate, Failure
+from concord_server.ports.clock import Clock, Ids
+from concord_server.ports.embedder import Embedder
+from concord_server.ports.events import ExtractionError, Extractor, Lease
+from concord_server.ports.ledger import Ledger, WriteSession
+from concord_server.services.apply_event import Applied, EventApplier, PreparedEvent, UnplaceableError, prepare
+from concord_server.services.context import CallContext
+from concord_server.services.embedding import embed_all
+
+MAX_PLANS = 50
+"""How often an event is planned anew when others keep changing what it meets; each loss is another's progress."""
+
+ACTOR = "consolidation"
+"""Who is recorded with what runs change."""
+
+FAILURES = (UnavailableError, OverloadedError, ConcurrentUpdateError, ExtractionError)
+"""What fails an attempt: it may be different next time."""
+
+
+class _DryRun(Exception):  # noqa: N818 - it carries a plan out of a transaction that must not commit
+    def __init__(self, planned: list[list[Applied]]) -> None:
+        super().__init__()
+        self.planned = planned
+
+
+@dataclass(frozen=True, slots=True)
+class CandidatePolicies:
+    """What a candidate that does not supersede does against another value, by project."""
+
+    of: Callable[[str], ContradictionPolicy] = lambda _project: ContradictionPolicy.CONFLICT
+
+
+class ConsolidateEvent:
+    """The unit of every run: one event, all of its candidates, in one transaction."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        embedder: Embedder,
+        clock: Clock,
+        ids: Ids,
+        extractor: Extractor | None = None,
+        policies: CandidatePolicies | None = None,
+    ) -> None:
+        """Builds the use case.
+
+        Args:
+            extractor: takes candidates from events that have none; without it such events wait.
+        """
+        self._ledger = ledger
+        self._embedder = embedder
+        self._clock = clock
+        self._extractor = extractor
+        self._policies = policies or CandidatePolicies()
+        self._applier = EventApplier(ids)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether events without candidates can be worked."""
+        return self._extractor is not None
+
+    async def execute(self, project: str, lease: Lease, event: Event) -> None:
+        """Works an event that was taken up under a lease.
+
+        Its facts, conflicts, changes and state are committed together. Where something fails that may be different
+        next time, the attempt is recorded as failed.
+
+        Raises:
+            LeaseLostError: somebody else has the event now; nothing was written.
+            UnavailableError: not even the failure could be recorded; the event is taken up again when the lease is
+                over.
+        """
+        if event.attempts > MAX_ATTEMPTS:
+            gone = Failure("UNAVAILABLE", "its worker ended each time that it was taken up")
+            await self.record_failure(project, lease, event, gone)
+            return
+        try:
+            await self._work(project, lease, event)
+        except LeaseLostError:
+            raise
+        except FAILURES as error:
+            reason = getattr(error, "reason", UnavailableError.reason)
+            await self.record_failure(project, lease, event, Failure(reason, str(error)))
+
+    async def record_failure(self, project: str, lease: Lease, event: Event, failure: Failure) -> None:
+        """Records that an attempt failed.
+
+        Raises:
+            LeaseLostError: somebody else has the event now.
+        """
+        now = self._clock.now()
+        async with self._ledger.write(project) as session:
+            await session.leases.hold(lease, event)
+            await session.leases.fail(lease, event, setback(event.attempts, now), failure, now)
+
+    async def plan(self, project: str, events: Sequence[Event]) -> list[list[Applied]]:
+        """Returns what would become of events of one subject, each seeing what those before it would write."""
+        prepared = await self._prepared(project, events)
+        context = CallContext(project, ACTOR, Trust.TRUSTED)
+        refused: list[dict[int, str]] = [{} for _ in prepared]
+        for _ in range(MAX_PLANS):
+            position = 0
+            try:
+                async with self._ledger.write(project) as session:
+                    planned = []
+                    now = self._clock.now()
+                    for position, one in enumerate(prepared):
+                        applied = await self._applier.apply(
+                            session, context, one, frozenset(), refused[position], now
+                        )
+                        planned.append(applied)
+                    raise _DryRun(planned)
+            except _DryRun as dry:
+                return dry.planned
+            except UnplaceableError as error:
+                refused[position][error.position] = error.reason
+            except ConcurrentUpdateError:
+                continue
+        raise ConcurrentUpdateError("others kept changing what these events meet")
+
+    async def _work(self, project: str, lease: Lease, event: Event) -> None:
+        [prepared] = await self._prepared(project, [event])
+        refused: dict[int, str] = {}
+        for _ in range(MAX_PLANS):
+            try:
+                async with self._ledger.write(project) as session:
+                    await self._apply(session, project, lease, prepared, refused)
+                return
+            except UnplaceableError as error:
+                refused[error.position] = error.reason
+            except LeaseLostError:
+                raise
+            except ConcurrentUpdateError:
+                continue
+        raise ConcurrentUpdateError("others kept changing what the event meets")
+
+    async def _apply(
+        self, session: WriteSession, project: str, lease: Lease, prepared: PreparedEvent, refused: dict[int, str]
+    ) -> None:
+        now: datetime = self._clock.now()
+        context = CallContext(
+            project, ACTOR, Trust.TRUSTED
+        )  # the event's own trust was capped when it was appended
+        done = await session.leases.hold(lease, prepared.event)
+        applied = await self._applier.apply(session, context, prepared, done, refused, now)
+        await session.leases.settle(lease, prepared.event, [one.settled for one in applied], now)
+
+    async def _prepared(self, project: str, events: Sequence[Event]) -> list[PreparedEvent]:
+        """Returns events with their candidates, embedded together; no transaction is open.
+
+        Raises:
+            ExtractionError: the model failed.
+            OverloadedError: too many texts wait to be embedded.
+        """
+        policy = self._policies.of(project)
+        prepared = [prepare(event, await self._candidates(event), policy) for event in events]
+        texts = list(dict.fromkeys(text for one in prepared for text in one.texts))
+        vectors = await embed_all(self._embedder, texts) if texts else []
+        by_text = dict(zip(texts, vectors or [], strict=False))
+        return [
+            replace(
+                one,
+                candidates=tuple(
+                    replace(c, vector=by_text.get(c.admitted.text))
+                    if isinstance(c.admitted, ReconcileCommand)
+                    else c
+                    for c in one.candidates
+                ),
+            )
+            for one in prepared
+        ]
+
+    async def _candidates(self, event: Event) -> Sequence[EventCandidate]:
+        if event.candidates or self._extractor is None:
+            return event.candidates
+        return await self._extractor.extract(event)
