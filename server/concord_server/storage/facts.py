@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import LargeBinary, Uuid, any_, bindparam, select
+from sqlalchemy import LargeBinary, Uuid, any_, bindparam, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from concord_server.domain.enums import EvolutionType, FactChange, FactStatus
@@ -26,9 +26,14 @@ _OF_PROJECT = select(*fact_columns()).where(facts.c.project_id == PROJECT)
 _GET = _OF_PROJECT.where(facts.c.fact_id == bindparam("fact"))
 _GET_MANY = _OF_PROJECT.where(facts.c.fact_id == any_(bindparam("facts", type_=ARRAY(Uuid))))
 _DIGEST = bindparam("digest", type_=LargeBinary)
+_PARTITION = bindparam("partition", type_=Uuid)
 _OF_WORDING = (
     select(facts.c.fact_id)
-    .where(facts.c.project_id == PROJECT, facts.c.text_digest == _DIGEST)
+    .where(
+        facts.c.project_id == PROJECT,
+        facts.c.partition_id == _PARTITION,
+        facts.c.text_digest == _DIGEST,
+    )
     .union(
         select(fact_wordings.c.fact_id).where(
             fact_wordings.c.project_id == PROJECT, fact_wordings.c.text_digest == _DIGEST
@@ -36,8 +41,9 @@ _OF_WORDING = (
     )
 )
 _BY_TEXT = _OF_PROJECT.where(
-    facts.c.fact_id.in_(_OF_WORDING),
-    facts.c.partition_id == bindparam("partition"),
+    # As an array, so that the few ids are found first, whatever the planner thinks of the table's size.
+    facts.c.fact_id == any_(func.array(_OF_WORDING.scalar_subquery(), type_=ARRAY(Uuid))),
+    facts.c.partition_id == _PARTITION,
     facts.c.status != FactStatus.DELETED.value,
 ).order_by((facts.c.text_digest == _DIGEST).desc(), facts.c.create_time.desc(), facts.c.fact_id.desc())
 _ADD_WORDING = insert(fact_wordings).on_conflict_do_nothing()
