@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from concord_server.domain.discrepancies.alignment import Alignment
 from concord_server.domain.judgement import Discrepancy, Finding
@@ -100,6 +101,7 @@ def find_comparisons(alignment: Alignment) -> Iterator[Finding]:
     yield from _moved(ours, theirs)
 
 
+@lru_cache(maxsize=32_768)
 def _side(axis: _Axis, text: str) -> tuple[bool, str] | None:
     """Returns which way the text reads the scale, ``None`` for neither or both."""
     one, other = axis.one.search(text), axis.other.search(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from concord_server.domain.discrepancies.alignment import Alignment
 from concord_server.domain.judgement import Discrepancy, Finding
@@ -63,10 +64,20 @@ def _modal_text(text: str) -> str:
     return re.sub(r"\bMay\b", "#", text).casefold().replace("’", "'")
 
 
+@lru_cache(maxsize=4096)
+def _modals(text: str) -> Mapping[str, str]:
+    return _classes(_MODALS, _modal_text(text))
+
+
+@lru_cache(maxsize=4096)
+def _quantifiers(lowered: str) -> Mapping[str, str]:
+    return _classes(_QUANTIFIERS, _NO_QUANTITY.sub("#", lowered))
+
+
 def find_modals(alignment: Alignment) -> Iterator[Finding]:
     """Yields a finding where must, may, should and might differ, or where only one statement has one of them."""
-    ours = _classes(_MODALS, _modal_text(alignment.statement.statement.text))
-    theirs = _classes(_MODALS, _modal_text(alignment.known.statement.text))
+    ours = _modals(alignment.statement.statement.text)
+    theirs = _modals(alignment.known.statement.text)
     only_ours = [name for name in ours if name not in theirs]
     only_theirs = [name for name in theirs if name not in ours]
     if only_ours and only_theirs:
@@ -83,8 +94,8 @@ def find_modals(alignment: Alignment) -> Iterator[Finding]:
 
 def find_quantifiers(alignment: Alignment) -> Iterator[Finding]:
     """Yields a finding where all, most, some, few, half, none and only differ."""
-    ours = _classes(_QUANTIFIERS, _NO_QUANTITY.sub("#", alignment.statement.statement.lowered))
-    theirs = _classes(_QUANTIFIERS, _NO_QUANTITY.sub("#", alignment.known.statement.lowered))
+    ours = _quantifiers(alignment.statement.statement.lowered)
+    theirs = _quantifiers(alignment.known.statement.lowered)
     if ("only" in ours) != ("only" in theirs):
         yield Finding(Discrepancy.QUANTIFIER, ours.get("only", ""), theirs.get("only", ""))
     only_ours = [name for name in ours if name not in theirs and name != "only"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from concord_server.domain.discrepancies.alignment import Alignment, Statement
 from concord_server.domain.discrepancies.lexicon import loosely_opposite
@@ -27,8 +28,13 @@ _NOT_A_NEGATION = re.compile(
 
 def negations(statement: Statement) -> list[str]:
     """Returns the words of ``statement`` that deny, in order."""
-    text = _NOT_A_NEGATION.sub(lambda m: "#" * len(m[0]), statement.lowered)
-    return [match[0] for match in _NEGATION.finditer(text)]
+    return list(_negations(statement.lowered))
+
+
+@lru_cache(maxsize=4096)
+def _negations(lowered: str) -> tuple[str, ...]:
+    text = _NOT_A_NEGATION.sub("#", lowered)
+    return tuple(match[0] for match in _NEGATION.finditer(text))
 
 
 def _loosely_opposed(alignment: Alignment) -> bool:

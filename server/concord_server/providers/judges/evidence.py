@@ -198,6 +198,8 @@ def _unmatched(alignment: Alignment, *, of_statement: bool) -> tuple[str, ...]:
 
 def features(evidence: Evidence, logits: npt.NDArray[np.float32]) -> Vector:
     """Returns the features of one pair, of shape ``(len(FEATURES),)``; ``logits`` as of ``PairModel.logits``."""
+    only = evidence.only
+    kin = only and not evidence.findings
     forward, backward = _odds(logits[:3]), _odds(logits[3:6])
     subject = float(np.clip(logits[6], -_LIMIT, _LIMIT))
     cosine = float(np.clip(evidence.similarity, 0.0, 1.0)) if np.isfinite(evidence.similarity) else 0.0
@@ -222,14 +224,14 @@ def features(evidence: Evidence, logits: npt.NDArray[np.float32]) -> Vector:
             float(bool(evidence.added_quantities)),
             float(bool(evidence.missing_quantities)),
             evidence.overlap,
-            float(evidence.only and not evidence.findings and not evidence.reworded),
-            float(evidence.only and not evidence.findings and evidence.reworded and evidence.synonymous),
-            float(evidence.only and not evidence.findings and evidence.reworded and not evidence.synonymous),
-            float(evidence.only and evidence.has(QUANTITIES)),
+            float(kin and not evidence.reworded),
+            float(kin and evidence.reworded and evidence.synonymous),
+            float(kin and evidence.reworded and not evidence.synonymous),
+            float(only and evidence.has(QUANTITIES)),
             float(evidence.same_frame and evidence.has(QUANTITIES)),
-            float(evidence.only and evidence.has(POLARITY)),
-            float(evidence.only and evidence.has(VALUES)),
-            float(evidence.only and evidence.has(SOMEONE_ELSE)),
+            float(only and evidence.has(POLARITY)),
+            float(only and evidence.has(VALUES)),
+            float(only and evidence.has(SOMEONE_ELSE)),
         ]
     )
 
