@@ -10,7 +10,7 @@ from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.confidence import confidence
 from concord_server.domain.entities import EntityOrder, EntitySummary
 from concord_server.domain.enums import FactChange, FactStatus, SubjectRole
-from concord_server.domain.errors import FactNotFoundError, IllegalStatusTransitionError
+from concord_server.domain.errors import IllegalStatusTransitionError
 from concord_server.domain.model import EntityRef, Fact
 from concord_server.domain.queries import Cursor, Page
 from concord_server.ports.clock import Clock
@@ -18,6 +18,7 @@ from concord_server.ports.entities import EntityKey
 from concord_server.ports.ledger import Ledger, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.locking import lock_fact
 from concord_server.services.statuses import check_etag
 from concord_server.services.timeline_writer import text_digest
 
@@ -96,11 +97,10 @@ class ChangeLinks:
             merged = await session.entities.hold([change.entity])
             entity_type, entity_id = change.entity
             entity = EntityRef(entity_type, merged.get(change.entity, entity_id))
-            partition = await session.partitions.of_fact(change.fact_id)
-            if partition is None:
-                raise FactNotFoundError(str(change.fact_id))
-            locked = await session.partitions.lock(partition[1], now)
-            fact = await self._fact(session, change)
+            locked, fact = await lock_fact(session, change.fact_id, now)
+            check_etag(change.etag, fact.etag)
+            if fact.status is FactStatus.DELETED:
+                raise IllegalStatusTransitionError(fact.status.value, "a fact with other links")
             subjects = _without(fact, entity, change.role) if removes else _with(fact, entity, change.role)
             if subjects != fact.subjects:
                 fact = replace(fact, subjects=subjects, version=fact.version + 1, update_time=locked.recorded_time)
@@ -114,15 +114,6 @@ class ChangeLinks:
                 )
             await repeats.complete(session, idempotency, fact, [fact.fact_id])
             return fact
-
-    async def _fact(self, session: WriteSession, change: LinkChange) -> Fact:
-        fact = await session.facts.get(change.fact_id)
-        if fact is None:
-            raise FactNotFoundError(str(change.fact_id))
-        check_etag(change.etag, fact.etag)
-        if fact.status is FactStatus.DELETED:
-            raise IllegalStatusTransitionError(fact.status.value, "a fact with other links")
-        return fact
 
 
 async def save_revision(session: WriteSession, fact: Fact, partition_id: UUID, actor: str, reason: str) -> Fact:

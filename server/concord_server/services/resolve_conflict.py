@@ -11,6 +11,7 @@ from concord_server.domain.commands import KeepAll, KeepOne, Resolution
 from concord_server.domain.conflicts import ConflictReview
 from concord_server.domain.enums import Cardinality, ConflictState, FactChange, FactStatus
 from concord_server.domain.errors import (
+    ConcurrentUpdateError,
     ConflictAlreadyResolvedError,
     ConflictNotFoundError,
     FactNotFoundError,
@@ -58,6 +59,7 @@ class ResolveConflict:
             FactNotInConflictError: it is not a member.
             SlotOccupiedError: all were to be kept where only one value may hold.
             EtagMismatchError: the conflict changed since the caller read it.
+            ConcurrentUpdateError: an entity that it is about was merged meanwhile.
         """
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
@@ -71,6 +73,8 @@ class ResolveConflict:
             if partition is None:
                 raise ConflictNotFoundError(str(conflict_id))
             locked = await session.partitions.lock(partition, now)
+            if await session.conflicts.of_conflict(conflict_id) != partition:
+                raise ConcurrentUpdateError("the conflict moved to another entity meanwhile; send the call again")
             conflict = await self._checked(session, conflict_id, resolution, etag)
             await self._resolve(session, locked, context, conflict, resolution, note, now)
             resolved = await session.conflicts.get(conflict_id)
