@@ -10,6 +10,7 @@ from concord.v1 import enums_pb2, resources_pb2
 from concord.v1.evolution_service_pb2 import WatchFactsRequest
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2 import ReconcileRequest
+from concord_server.api import server as server_module
 from concord_server.api.server import GrpcServer
 from concord_server.domain.enums import FactChange, FactStatus, SubjectRole
 from concord_server.domain.model import EntityRef, Partition
@@ -346,3 +347,21 @@ async def test_other_calls_may_finish_while_watches_end(watched: Watched, server
 async def test_the_deadline_of_a_watch_is_its_callers(watched: Watched):
     call = watched.edge.evolution.WatchFacts(WatchFactsRequest(), timeout=0.3)
     assert (await failure(call.read())).code is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_client_that_pings_without_calls_is_not_taken_for_an_attacker(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(server_module, "MIN_PING_INTERVAL_MS", 20)
+    server = GrpcServer(script.use_cases())
+    address = await server.start("127.0.0.1:0")
+    pinging = [
+        ("grpc.keepalive_time_ms", 1000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    async with grpc.aio.insecure_channel(address, pinging) as channel:
+        await channel.channel_ready()
+        await asyncio.sleep(5)  # by default a server bears two pings within five minutes
+        assert channel.get_state() is grpc.ChannelConnectivity.READY
+    await server.stop(0)

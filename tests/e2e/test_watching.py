@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from concord.v1.evolution_service_pb2 import WatchFactsRequest
@@ -124,18 +125,18 @@ async def test_watchers_of_every_process_see_what_any_process_writes(two_process
     ]
     for call in calls:
         await call.initial_metadata()
-    writers = [ReconcileServiceStub(channel) for channel in channels[:4]]
+    writers: list[Any] = [ReconcileServiceStub(channel) for channel in channels[:4]]
     texts = [f"Sensor number {number} measured {number * 7} degrees in Lagos" for number in range(40)]
 
-    async def write(part: list[str], writer: ReconcileServiceStub) -> None:
+    async def write(part: list[str], writer: Any) -> None:
         for text in part:
             await writer.Reconcile(ReconcileRequest(text=text), metadata=metadata)
 
     await asyncio.gather(*(write(texts[number::4], writer) for number, writer in enumerate(writers)))
 
-    async def told(call: object) -> list[tuple[int, str]]:
+    async def told(call: Any) -> list[tuple[int, str]]:
         found: list[tuple[int, str]] = []
-        async for answer in call:  # type: ignore[attr-defined]
+        async for answer in call:
             if not answer.heartbeat:
                 found.append((answer.sequence, answer.fact.text_raw))
             if {text for _, text in found} >= set(texts):

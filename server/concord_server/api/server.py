@@ -26,6 +26,9 @@ MAX_MESSAGE_BYTES = 64 << 20
 DEFAULT_GRACE = 30.0
 """Seconds that calls may still take once the server is told to stop."""
 
+MIN_PING_INTERVAL_MS = 10_000
+"""Clients may ask so often whether the server is still there."""
+
 FAREWELL_SECONDS = 0.5
 """Once no call is left but watches that were ended, how long their callers have to take the status."""
 
@@ -137,7 +140,7 @@ def _channel_arguments(options: ServerOptions) -> Sequence[tuple[str, int]]:
         ("grpc.max_send_message_length", options.max_message_bytes),
         # Clients ping every 30 s, also without calls; a server that is not told so takes that for an attack and
         # closes the connection.
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+        ("grpc.http2.min_ping_interval_without_data_ms", MIN_PING_INTERVAL_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         # Finds callers that are gone without a word, so that their calls do not run on.
         ("grpc.keepalive_time_ms", 60_000),
