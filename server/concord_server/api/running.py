@@ -8,8 +8,14 @@ from contextlib import asynccontextmanager
 
 from concord_server.domain.errors import UnavailableError
 
-WATCHES = frozenset({"concord.v1.EvolutionService/WatchFacts"})
-"""Methods whose calls go on until their callers end them."""
+WATCHES = frozenset(
+    {
+        "concord.v1.EvolutionService/WatchFacts",
+        "concord.v1.ConsolidateService/WatchRun",
+        "concord.v1.ConsolidateService/Consolidate",
+    }
+)
+"""Methods whose calls tell what happens elsewhere, for as long as it takes: they can be called anew."""
 
 
 class RunningCalls:

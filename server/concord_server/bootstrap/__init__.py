@@ -5,7 +5,16 @@ from concord_server.bootstrap.service import (
     START_ERRORS,
     migrate_service,
     run_service,
+    run_workers,
     running_service,
 )
 
-__all__ = ["START_ERRORS", "PairJudgement", "judge_pair", "migrate_service", "run_service", "running_service"]
+__all__ = [
+    "START_ERRORS",
+    "PairJudgement",
+    "judge_pair",
+    "migrate_service",
+    "run_service",
+    "run_workers",
+    "running_service",
+]

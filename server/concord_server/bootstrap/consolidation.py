@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
@@ -18,6 +19,7 @@ from concord_server.services.runs import CancelRun, GetRun, ListRuns, StartRun
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.watch_run import WatchRun
 from concord_server.storage.sessions import PostgresLedger
+from concord_server.worker.background import Background, Recurring, Step
 from concord_server.worker.worker import Doorbell, Worker, WorkerOptions
 
 
@@ -32,28 +34,27 @@ class Workers:
         """
         self._workers = tuple(workers)
         self._grace_seconds = grace_seconds
-        self._tasks = [asyncio.create_task(worker.run(), name="worker") for worker in self._workers]
-
-    async def wait(self) -> None:
-        """Returns when one of them has ended, with the error that it ended by.
-
-        Raises:
-            BaseExceptionGroup: a worker failed.
-        """
-        if self._tasks:
-            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+        # A worker that ends by a defect is started again.
+        self._background = Background([Recurring("worker", _step(worker)) for worker in self._workers])
+        self._background.start()
 
     async def close(self) -> None:
         """Lets them finish the events in hand; what takes too long is left for others to take up."""
         for worker in self._workers:
             worker.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=self._grace_seconds)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._grace_seconds):
+                for worker in self._workers:
+                    await worker.finished.wait()
+        await self._background.close()
+
+
+def _step(worker: Worker) -> Step:
+    async def step() -> timedelta:
+        await worker.run()
+        return timedelta(days=1)  # it was stopped
+
+    return step
 
 
 def consolidate_use_cases(

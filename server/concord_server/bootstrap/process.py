@@ -68,7 +68,7 @@ async def serve(
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
         starting = asyncio.create_task(
-            _start_parts(settings, database_url, model, ledger, embedder, judge, signals, bell, parts)
+            _start_parts(settings, database_url, model, ledger, embedder, judge, signals, parts, bell=bell)
         )
         ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
         try:
@@ -109,8 +109,9 @@ async def _start_parts(
     embedder: DeferredEmbedder,
     judge: Judge,
     signals: ChangeSignals,
-    bell: Doorbell,
     parts: AsyncExitStack,
+    *,
+    bell: Doorbell,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
     loaded = await load_embedder(settings, model)
@@ -124,6 +125,28 @@ async def _start_parts(
     parts.push_async_callback(background_work(connected, loaded, judge).close)
     parts.push_async_callback(start_workers(settings, connected, loaded, bell).close)
     return connected.ping
+
+
+async def work(settings: Settings, *, on_ready: Callable[[], None]) -> None:
+    """Executes runs until SIGTERM or SIGINT, beside the service that owns the database.
+
+    Args:
+        on_ready: called once work is looked for.
+
+    Raises:
+        Exception: whatever kept a part from starting, after what had started was stopped.
+    """
+    model = find_embedder(settings)
+    stop = stop_event()
+    async with AsyncExitStack() as parts:
+        loaded = await load_embedder(settings, model)
+        parts.push_async_callback(loaded.close)
+        connected = await connect_ledger(settings, settings.database_url, loaded)
+        parts.push_async_callback(connected.close)
+        parts.push_async_callback(start_workers(settings, connected, loaded, Doorbell()).close)
+        on_ready()
+        await stop.wait()
+        _log.info("shutting down", grace_seconds=settings.grace_seconds)
 
 
 def stop_event() -> asyncio.Event:

@@ -16,7 +16,7 @@ import uvloop
 
 from concord_server.api.server import ListenError
 from concord_server.bootstrap.logs import configure_logging
-from concord_server.bootstrap.process import serve, stop_event
+from concord_server.bootstrap.process import serve, stop_event, work
 from concord_server.bootstrap.supervisor import READY_LINE, ChildFailedError, Supervisor, parent_gone, reserve_port
 from concord_server.bootstrap.wiring import find_embedder, migrate_database
 from concord_server.config import Settings, split_listen
@@ -73,6 +73,25 @@ def run_child(settings: Settings) -> None:
         sys.stdout.buffer.flush()
 
     uvloop.run(serve(settings, database_url, on_ready=ready, announce=_ignore, reuse_port=True, until=parent_gone))
+
+
+def run_workers(settings: Settings) -> None:
+    """Executes runs on an external database until a signal ends it; prints ``working`` once it looks for work.
+
+    Raises:
+        START_ERRORS: the workers could not start.
+    """
+    if not settings.database_url:
+        raise DatabaseNotReadyError(
+            "workers of their own need an external database",
+            "give its URL with --database-url or CONCORD_DATABASE_URL; concord serve works its own runs",
+        )
+    configure_logging(settings)
+
+    def ready() -> None:
+        print("working", flush=True)
+
+    uvloop.run(work(settings, on_ready=ready))
 
 
 def migrate_service(settings: Settings) -> str:

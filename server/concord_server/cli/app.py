@@ -20,7 +20,7 @@ from concord_server.cli.commands.facts import facts
 from concord_server.cli.commands.judge import judge
 from concord_server.cli.commands.reconcile import reconcile
 from concord_server.cli.commands.search import search
-from concord_server.cli.commands.service import migrate, serve
+from concord_server.cli.commands.service import migrate, serve, work
 from concord_server.cli.commands.watch import watch
 from concord_server.cli.failures import CommandError, ExitCode, report
 from concord_server.cli.output import on_terminal, write_line
@@ -62,7 +62,7 @@ def build() -> typer.Typer:
     style: Literal["rich"] | None = "rich" if on_terminal() else None
     app = typer.Typer(name="concord", help=_HELP, invoke_without_command=True, rich_markup_mode=style)
     app.callback()(_root)
-    for command in (serve, migrate, demo, reconcile, search, brief, check, watch):
+    for command in (serve, work, migrate, demo, reconcile, search, brief, check, watch):
         app.command()(command)
     for name, group in (("facts", facts), ("conflicts", conflicts), ("decisions", decisions)):
         group.callback(invoke_without_command=True)(_help_without_command)

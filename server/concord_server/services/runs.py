@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from uuid import UUID
 
+from concord_server.domain.consolidation import rendered
 from concord_server.domain.enums import EventState, RunStage, RunState
 from concord_server.domain.errors import RunAlreadyFinishedError, RunNotFoundError
-from concord_server.domain.events import Event, Failure
+from concord_server.domain.events import Event, EventCandidate, Failure
 from concord_server.domain.queries import Cursor, Page
 from concord_server.domain.runs import (
     CandidateResult,
@@ -148,10 +149,14 @@ def _subject(event: Event) -> tuple[str, str]:
 def _outcome(event: Event, applied: Sequence[Applied]) -> EventOutcome:
     """Returns what would become of an event. The fact is left out: none is stored."""
     results = [
-        CandidateResult(one.settled.outcome, candidate.claim, candidate.text, one.settled.reason)
+        CandidateResult(one.settled.outcome, candidate.claim, _text(candidate), one.settled.reason)
         for candidate, one in zip(event.candidates, applied, strict=False)
     ]
     return EventOutcome(event.event_id, EventState.PENDING, tuple(results))
+
+
+def _text(candidate: EventCandidate) -> str:
+    return candidate.text or ("" if candidate.claim is None else rendered(candidate.claim))
 
 
 class GetRun:

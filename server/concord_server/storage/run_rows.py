@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
+from concord_server.domain.consolidation import rendered
 from concord_server.domain.enums import CandidateOutcome, EventState, FactStatus, RunStage, RunState
 from concord_server.domain.events import EventCandidate, Failure
 from concord_server.domain.model import EntityRef, Fact
@@ -164,10 +165,12 @@ def _outcome(
 def result_of(candidate: EventCandidate, settled: Settled, fact: Fact | None) -> CandidateResult:
     """Returns what became of a candidate; its words are left out once the fact that carried them is erased."""
     erased = fact is not None and fact.status is FactStatus.DELETED
+    claim = None if erased else candidate.claim
+    text = candidate.text or ("" if claim is None else rendered(claim))
     return CandidateResult(
         outcome=settled.outcome,
-        claim=None if erased else candidate.claim,
-        text="" if erased else candidate.text,
+        claim=claim,
+        text="" if erased else text,
         reason=settled.reason,
         fact=fact,
     )

@@ -81,6 +81,7 @@ class Worker:
         queue: where runs are found.
         consolidate: what is done with an event.
         bell: rings when there may be work.
+        finished: set once it was stopped and has nothing in hand.
     """
 
     ledger: Ledger
@@ -94,13 +95,18 @@ class Worker:
     _turn: int = 0
     _stopping: bool = False
 
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
     def stop(self) -> None:
         """Lets :meth:`run` return once the events in hand are finished."""
         self._stopping = True
         self.bell.ring()
 
     async def run(self) -> None:
-        """Works until it is stopped. When it is cancelled, the events in hand are left for others to take up."""
+        """Works until it is stopped, and sets ``finished`` then.
+
+        When it is cancelled, the events in hand are left for others to take up.
+        """
         heartbeat = asyncio.create_task(self._beat())
         try:
             async with asyncio.TaskGroup() as group:
@@ -108,6 +114,7 @@ class Worker:
                     if len(self._held) < self.options.concurrency and await self._dispatch(group):
                         continue
                     await self.bell.wait(self.options.poll)
+            self.finished.set()
         finally:
             heartbeat.cancel()
             await asyncio.gather(heartbeat, return_exceptions=True)

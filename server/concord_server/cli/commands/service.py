@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _DATABASE = "Database"
 _MODELS = "Models"
 _LOGS = "Logs"
+_RUNS = "Runs"
 
 
 class LogLevel(StrEnum):
@@ -58,6 +59,26 @@ EmbedderModel = Annotated[
 ]
 
 
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Workers that execute runs in each process. [default: 1]", rich_help_panel=_RUNS
+    ),
+]
+Concurrency = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Subjects that a worker works at once. [default: 4]", rich_help_panel=_RUNS),
+]
+Lease = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="After so long without a sign of life, a worker's events are taken up by another. [default: 15]",
+        rich_help_panel=_RUNS,
+    ),
+]
+
+
 def serve(
     *,
     listen: Annotated[
@@ -73,6 +94,9 @@ def serve(
         float | None,
         typer.Option(metavar="SECONDS", help="How long calls may finish at shutdown. [default: 10]"),
     ] = None,
+    workers: Workers = None,
+    concurrency: Concurrency = None,
+    lease: Lease = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
     embedder_model: EmbedderModel = None,
@@ -88,6 +112,9 @@ def serve(
         listen=listen,
         processes=processes,
         grace_seconds=grace,
+        workers=workers,
+        concurrency=concurrency,
+        lease_seconds=lease,
         data_dir=data_dir,
         database_url=database_url,
         embedder_model=embedder_model,
@@ -98,6 +125,38 @@ def serve(
 
     try:
         bootstrap.run_service(given)
+    except bootstrap.START_ERRORS as error:
+        raise start_failure(error) from error
+
+
+def work(
+    *,
+    workers: Workers = None,
+    concurrency: Concurrency = None,
+    lease: Lease = None,
+    database_url: DatabaseUrl = None,
+    embedder_model: EmbedderModel = None,
+    log_level: Annotated[LogLevel | None, typer.Option(rich_help_panel=_LOGS, help="[default: info]")] = None,
+    log_format: Annotated[LogFormat | None, typer.Option(rich_help_panel=_LOGS, help="[default: auto]")] = None,
+) -> None:
+    """Execute runs beside the service, on this or another machine, until Ctrl-C or SIGTERM.
+
+    Needs the service's external database. Prints "working" once it looks for work. Any number of such processes
+    share the runs; what one of them had in hand when it was killed is taken up by another once its lease is over.
+    """
+    given = settings(
+        workers=workers,
+        concurrency=concurrency,
+        lease_seconds=lease,
+        database_url=database_url,
+        embedder_model=embedder_model,
+        log_level=log_level,
+        log_format=log_format,
+    )
+    from concord_server import bootstrap
+
+    try:
+        bootstrap.run_workers(given)
     except bootstrap.START_ERRORS as error:
         raise start_failure(error) from error
 
