@@ -12,12 +12,14 @@ import grpc.aio
 from concord._bulk import AnyStatements, Bulk
 from concord._call import Call
 from concord._channel import channel_options, credentials, tls_options
+from concord._consolidate_calls import WATCH_RUN, RunWatch
 from concord._evolution_calls import WATCH_FACTS
 from concord._reconcile_calls import STREAM_RECONCILE
 from concord._retry import Attempts
 from concord._session import Session, method_like
 from concord._watch import Watch, WatchSpec
 from concord.errors import ConcordError, UnavailableError, error_from_rpc
+from concord.events import RunMessage
 from concord.inputs import Statement, Tls
 from concord.results import FactEvent, Page, ReconcileOutcome
 from concord.v1 import reconcile_service_pb2 as pb
@@ -130,6 +132,31 @@ class Executor:
         for request in bulk.unanswered():
             stream.send(request)
         return stream
+
+    async def follow_run(
+        self, run_id: str, after_sequence: int, max_outage: float | None
+    ) -> AsyncIterator[RunMessage]:
+        """Yields what a run tells until its summary, over broken connections."""
+        spec = WatchSpec(WATCH_FACTS.request_type(), max_outage)
+        outage = Watch(spec, self._session.policy, self._session.clock, self._session.chance)
+        watch = RunWatch(run_id, after_sequence, outage)
+        method = self._channel.unary_stream(
+            WATCH_RUN.path,
+            request_serializer=WATCH_RUN.request_type.SerializeToString,
+            response_deserializer=WATCH_RUN.response_type.FromString,
+        )
+        while True:
+            call = method(watch.request(), metadata=self._session.metadata)
+            try:
+                while True:
+                    message = watch.receive(await _receive(call))
+                    yield message
+                    if message.last:
+                        return
+            except UnavailableError as error:
+                await self._sleep(watch.wait_after(error))
+            finally:
+                call.cancel()
 
     async def watch(self, spec: WatchSpec) -> AsyncIterator[FactEvent]:
         """Yields the changes that a watch tells, over broken connections."""

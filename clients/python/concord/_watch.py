@@ -96,9 +96,13 @@ class Watch:
         request.CopyFrom(self._request)
         return request
 
+    def answered(self) -> None:
+        """Notes that the service answers."""
+        self._failures = 0
+
     def receive(self, response: pb.WatchFactsResponse) -> FactEvent | None:
         """Notes a message, and returns the change that it tells; None for a heartbeat or a repeated change."""
-        self._failures = 0
+        self.answered()
         seen = self._request.after_sequence if self._request.HasField("after_sequence") else -1
         self._request.after_sequence = max(seen, response.sequence)
         if response.heartbeat or response.sequence <= seen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -11,14 +11,18 @@ import grpc.aio
 
 from concord import _aio, _sync
 from concord import _briefing_calls as briefing
+from concord import _consolidate_calls as consolidating
 from concord import _entity_calls as entities
 from concord import _evolution_calls as evolution
 from concord import _reconcile_calls as reconciling
 from concord._bulk import DEFAULT_WINDOW, AnyStatements, Bulk, OnProgress, Statements
 from concord._channel import DEFAULT_TARGET
+from concord._consolidate_calls import ended
 from concord._retry import RetryPolicy
 from concord._session import DEFAULT_TIMEOUT, Session
-from concord._watch import watch_facts
+from concord._watch import DEFAULT_MAX_OUTAGE, watch_facts
+from concord.enums import RunStage
+from concord.events import AppendedEvent, EventInput, Run, RunMessage, RunScope
 from concord.inputs import Tls
 from concord.results import ReconcileOutcome
 
@@ -76,6 +80,41 @@ class Client(_sync.Base):
     ) -> None:
         self.close()
 
+    def watch_run(
+        self, run_id: str, *, after_sequence: int = 0, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> Iterator[RunMessage]:
+        """Yields what a run tells, after a sequence, until its summary: none missed, none twice.
+
+        A broken connection is made again and the watch goes on where it was. Ending it does not end the run.
+
+        Raises:
+            NotFoundError: no such run.
+            UnavailableError: the service could not be reached for ``max_outage`` seconds.
+        """
+        return self._executor.follow_run(run_id, after_sequence, max_outage)
+
+    def consolidate(
+        self, scope: RunScope | None = None, *, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> Iterator[RunMessage]:
+        """Starts a run and yields what it tells: first the run, last its summary.
+
+        The run goes on when the caller stops: watch it again with ``watch_run``.
+
+        Args:
+            scope: what to work on; None for all that waits.
+            max_outage: seconds for which to try to reach the service again; None for ever.
+        """
+        run = self.start_run(scope)
+        yield from self._executor.follow_run(run.run_id, 0, max_outage)
+
+    def append_and_wait(
+        self, events: Sequence[EventInput], *, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> tuple[tuple[AppendedEvent, ...], Run]:
+        """Appends events, runs until all that waits is worked, and returns what became of both."""
+        appended = self.append_events(events)
+        messages = list(self.consolidate(RunScope(stages=(RunStage.EXTRACT,)), max_outage=max_outage))
+        return appended, ended(messages)
+
     def reconcile_many(
         self,
         statements: Statements,
@@ -112,6 +151,17 @@ class Client(_sync.Base):
     get_conflict = _sync.unary(reconciling.get_conflict)
     resolve_conflict = _sync.unary(reconciling.resolve_conflict)
     get_decision = _sync.unary(reconciling.get_decision)
+
+    append_events = _sync.unary(consolidating.append_events)
+    start_run = _sync.unary(consolidating.start_run)
+    get_run = _sync.unary(consolidating.get_run)
+    list_runs = _sync.items(consolidating.list_runs)
+    list_runs_page = _sync.unary(consolidating.list_runs)
+    cancel_run = _sync.unary(consolidating.cancel_run)
+    get_event = _sync.unary(consolidating.get_event)
+    list_events = _sync.items(consolidating.list_events)
+    list_events_page = _sync.unary(consolidating.list_events)
+    retry_events = _sync.unary(consolidating.retry_events)
 
     branch = _sync.unary(evolution.branch)
     get_evolution_chain = _sync.unary(evolution.get_evolution_chain)
@@ -180,6 +230,43 @@ class AsyncClient(_aio.Base):
     ) -> None:
         await self.close()
 
+    def watch_run(
+        self, run_id: str, *, after_sequence: int = 0, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> AsyncIterator[RunMessage]:
+        """Yields what a run tells, after a sequence, until its summary: none missed, none twice.
+
+        A broken connection is made again and the watch goes on where it was. Ending it does not end the run.
+
+        Raises:
+            NotFoundError: no such run.
+            UnavailableError: the service could not be reached for ``max_outage`` seconds.
+        """
+        return self._executor.follow_run(run_id, after_sequence, max_outage)
+
+    async def consolidate(
+        self, scope: RunScope | None = None, *, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> AsyncIterator[RunMessage]:
+        """Starts a run and yields what it tells: first the run, last its summary.
+
+        The run goes on when the caller stops: watch it again with ``watch_run``.
+
+        Args:
+            scope: what to work on; None for all that waits.
+            max_outage: seconds for which to try to reach the service again; None for ever.
+        """
+        run = await self.start_run(scope)
+        async for message in self._executor.follow_run(run.run_id, 0, max_outage):
+            yield message
+
+    async def append_and_wait(
+        self, events: Sequence[EventInput], *, max_outage: float | None = DEFAULT_MAX_OUTAGE
+    ) -> tuple[tuple[AppendedEvent, ...], Run]:
+        """Appends events, runs until all that waits is worked, and returns what became of both."""
+        appended = await self.append_events(events)
+        scope = RunScope(stages=(RunStage.EXTRACT,))
+        messages = [message async for message in self.consolidate(scope, max_outage=max_outage)]
+        return appended, ended(messages)
+
     def reconcile_many(
         self,
         statements: AnyStatements,
@@ -202,6 +289,17 @@ class AsyncClient(_aio.Base):
     get_conflict = _aio.unary(reconciling.get_conflict)
     resolve_conflict = _aio.unary(reconciling.resolve_conflict)
     get_decision = _aio.unary(reconciling.get_decision)
+
+    append_events = _aio.unary(consolidating.append_events)
+    start_run = _aio.unary(consolidating.start_run)
+    get_run = _aio.unary(consolidating.get_run)
+    list_runs = _aio.items(consolidating.list_runs)
+    list_runs_page = _aio.unary(consolidating.list_runs)
+    cancel_run = _aio.unary(consolidating.cancel_run)
+    get_event = _aio.unary(consolidating.get_event)
+    list_events = _aio.items(consolidating.list_events)
+    list_events_page = _aio.unary(consolidating.list_events)
+    retry_events = _aio.unary(consolidating.retry_events)
 
     branch = _aio.unary(evolution.branch)
     get_evolution_chain = _aio.unary(evolution.get_evolution_chain)

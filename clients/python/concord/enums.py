@@ -218,6 +218,60 @@ class FactChange(StrEnum):
     ERASED = "ERASED"
 
 
+class RunState(StrEnum):
+    """Where a run is."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+    RATE_LIMITED = "RATE_LIMITED"
+
+
+class RunStage(StrEnum):
+    """A part of a run's work."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    EXTRACT = "EXTRACT"
+    OBSERVE = "OBSERVE"
+
+
+class EventState(StrEnum):
+    """Where an event is on its way to facts."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    PENDING = "PENDING"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    DEAD = "DEAD"
+
+
+class CandidateAction(StrEnum):
+    """What a candidate asks for."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    CREATE = "CREATE"
+    SUPERSEDE = "SUPERSEDE"
+    REJECT = "REJECT"
+
+
+class CandidateOutcome(StrEnum):
+    """What became of a candidate."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    DUPLICATE = "DUPLICATE"
+    REINFORCED = "REINFORCED"
+    SUPERSEDED = "SUPERSEDED"
+    CONFLICTED = "CONFLICTED"
+    CREATED = "CREATED"
+    REJECTED = "REJECTED"
+    SUPPRESSED = "SUPPRESSED"
+    HISTORICAL = "HISTORICAL"
+
+
 E = TypeVar("E", bound=StrEnum)
 
 

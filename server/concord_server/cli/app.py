@@ -16,9 +16,11 @@ from concord_server.cli.commands.check import check
 from concord_server.cli.commands.conflicts import conflicts
 from concord_server.cli.commands.decisions import decisions
 from concord_server.cli.commands.demo import demo
+from concord_server.cli.commands.events import events
 from concord_server.cli.commands.facts import facts
 from concord_server.cli.commands.judge import judge
 from concord_server.cli.commands.reconcile import reconcile
+from concord_server.cli.commands.runs import consolidate, runs
 from concord_server.cli.commands.search import search
 from concord_server.cli.commands.service import migrate, serve, work
 from concord_server.cli.commands.watch import watch
@@ -62,9 +64,15 @@ def build() -> typer.Typer:
     style: Literal["rich"] | None = "rich" if on_terminal() else None
     app = typer.Typer(name="concord", help=_HELP, invoke_without_command=True, rich_markup_mode=style)
     app.callback()(_root)
-    for command in (serve, work, migrate, demo, reconcile, search, brief, check, watch):
+    for command in (serve, work, migrate, demo, reconcile, consolidate, search, brief, check, watch):
         app.command()(command)
-    for name, group in (("facts", facts), ("conflicts", conflicts), ("decisions", decisions)):
+    for name, group in (
+        ("facts", facts),
+        ("conflicts", conflicts),
+        ("decisions", decisions),
+        ("events", events),
+        ("runs", runs),
+    ):
         group.callback(invoke_without_command=True)(_help_without_command)
         app.add_typer(group, name=name)
     app.command()(judge)

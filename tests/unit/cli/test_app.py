@@ -45,7 +45,7 @@ def test_a_group_without_a_command_shows_its_help(capsys):
 def test_an_unknown_command_is_one_line(capsys):
     assert main(["reconsile"]) == ExitCode.USAGE
     assert capsys.readouterr().err == (
-        "concord: No such command 'reconsile'. Did you mean 'reconcile'? (see concord --help)\n"
+        "concord: No such command 'reconsile'. Did you mean 'reconcile', 'consolidate'? (see concord --help)\n"
     )
 
 

@@ -1,0 +1,187 @@
+"""Events, the runs that work them, and what runs tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime, timedelta
+
+from concord._convert import JsonValue
+from concord.enums import (
+    CandidateAction,
+    CandidateOutcome,
+    EventState,
+    FactType,
+    RunStage,
+    RunState,
+    Trust,
+    Volatility,
+)
+from concord.inputs import Claim, EntityRef, EvidenceInput, SourceInput
+from concord.resources import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class EventMessage:
+    """One turn of a conversation; ``role`` is "user", "assistant", "system" or "tool"."""
+
+    role: str
+    text: str
+    name: str = ""
+    time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventCandidate:
+    """A statement that the caller took from an event.
+
+    Attributes:
+        claim: the structured form; indispensable unless rejected.
+        text: the wording; made from the claim if empty.
+        action: UNSPECIFIED means CREATE, which waits for review against another value.
+        confidence: of the extraction, in [0, 1].
+        valid_from: None means the event's time.
+    """
+
+    claim: Claim | None = None
+    _: KW_ONLY
+    text: str = ""
+    type: FactType = FactType.UNSPECIFIED
+    action: CandidateAction = CandidateAction.UNSPECIFIED
+    reject_reason: str = ""
+    confidence: float = 0.0
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    volatility: Volatility = Volatility.UNSPECIFIED
+    tags: Sequence[str] = ()
+    evidence: Sequence[EvidenceInput] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EventInput:
+    """Something that happened, at most 256 KiB; at least one of text, payload, messages and candidates.
+
+    Attributes:
+        subject: whom it is about; owner of the facts that come out of it.
+        occur_time: None means now.
+        trust: UNSPECIFIED means TRUSTED, capped by the credential.
+        idempotency_key: unique in the project: the same key and content is the same event.
+        candidates: with some, no model is asked.
+    """
+
+    subject: EntityRef
+    _: KW_ONLY
+    kind: str = ""
+    text: str = ""
+    payload: Mapping[str, JsonValue] = field(default_factory=dict)
+    messages: Sequence[EventMessage] = ()
+    occur_time: datetime | None = None
+    trust: Trust = Trust.UNSPECIFIED
+    access_scope: str = ""
+    domain: str = ""
+    source: SourceInput | None = None
+    tags: Sequence[str] = ()
+    idempotency_key: str = ""
+    candidates: Sequence[EventCandidate] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """What a run works on; empty fields do not restrict. ``validate_only`` plans and writes no fact."""
+
+    subject: EntityRef | None = None
+    domain: str = ""
+    max_events: int = 0
+    stages: Sequence[RunStage] = ()
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendedEvent:
+    """What became of one event of ``append_events``."""
+
+    event_id: str
+    duplicate: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """An event as stored; ``last_error`` is why the last attempt failed, empty otherwise."""
+
+    event_id: str
+    subject: EntityRef
+    kind: str
+    text: str
+    occur_time: datetime | None
+    trust: Trust
+    access_scope: str
+    domain: str
+    tags: tuple[str, ...]
+    idempotency_key: str
+    state: EventState
+    attempts: int
+    last_error: str
+    retry_time: datetime | None
+    create_time: datetime | None
+    update_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a run has come: events worked, and candidates by outcome. ``eta`` is None while unknown."""
+
+    total: int
+    processed: int
+    created: int
+    reinforced: int
+    superseded: int
+    historical: int
+    conflicted: int
+    suppressed: int
+    duplicate: int
+    rejected: int
+    failed: int
+    eta: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Background work over events; ``error`` is why it could not go on, empty otherwise."""
+
+    run_id: str
+    state: RunState
+    stages: tuple[RunStage, ...]
+    progress: Progress
+    error: str
+    create_time: datetime | None
+    start_time: datetime | None
+    end_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateResult:
+    """What became of one candidate; ``fact`` carries it, None where there is none."""
+
+    claim: Claim | None
+    text: str
+    outcome: CandidateOutcome
+    reason: str
+    fact: Fact | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOutcome:
+    """What became of one event."""
+
+    event_id: str
+    state: EventState
+    candidates: tuple[CandidateResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMessage:
+    """One message of a run: the run, its progress, an event's outcome; ``last`` with the run as it ended."""
+
+    sequence: int
+    update: Run | Progress | EventOutcome | None
+    last: bool
