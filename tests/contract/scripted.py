@@ -12,9 +12,9 @@ import grpc
 from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
-from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
+from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.usecases import UseCases
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.lineage import FamilyPage

@@ -84,7 +84,8 @@ def timeline(client: Client) -> list[tuple[object, ...]]:
 def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: str) -> None:
     chance = random.Random(5)
     with ExitStack() as stack:
-        _, address = stack.enter_context(serving(database_url))  # type: ignore[arg-type]
+        service = stack.enter_context(serving(database_url))  # type: ignore[arg-type]
+        address: str = service[1]
 
         def worker() -> subprocess.Popen[str]:
             process, _ = stack.enter_context(started("work", "--lease", "1", url=database_url, line="working"))

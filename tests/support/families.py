@@ -33,7 +33,9 @@ class Member:
         return NOON + minutes(self.minute)
 
 
-def member(minute: float, *parents: Member, confidence: float = 0.7, status: FactStatus = FactStatus.ACTIVE) -> Member:
+def member(
+    minute: float, *parents: Member, confidence: float = 0.7, status: FactStatus = FactStatus.ACTIVE
+) -> Member:
     """Returns a fact that descends from others, the first-listed first."""
     return Member(uuid7(), minute, tuple(p.fact_id for p in parents), confidence, status)
 
@@ -60,8 +62,12 @@ async def grow(engine: AsyncEngine, ledger: PostgresLedger, project: str, member
         )
         .render_derived()
     )
-    rows = select(*other, new.c.fact_id, new.c.fact_id.label("slot"), new.c.status, new.c.confidence, new.c.create_time)
-    rows = rows.select_from(facts.join(new, true())).where(facts.c.project_id == project, facts.c.fact_id == pattern.fact_id)
+    rows = select(
+        *other, new.c.fact_id, new.c.fact_id.label("slot"), new.c.status, new.c.confidence, new.c.create_time
+    )
+    rows = rows.select_from(facts.join(new, true())).where(
+        facts.c.project_id == project, facts.c.fact_id == pattern.fact_id
+    )
     names = [*(c.name for c in other), "fact_id", "slot_id", "status", "confidence", "create_time"]
     async with engine.begin() as connection:
         await connection.execute(

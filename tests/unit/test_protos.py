@@ -149,9 +149,7 @@ def test_rpcs_are_those_of_the_contract() -> None:
         section = text.split(f"## {name}")[1].split("\n## ")[0]
         if name == "AdminService":
             wanted = set(
-                re.findall(
-                    r"\b(?:Create|List|Get|Update|Revoke|Erase|Export|Import)[A-Z]\w+|Reembed", section
-                )
+                re.findall(r"\b(?:Create|List|Get|Update|Revoke|Erase|Export|Import)[A-Z]\w+|Reembed", section)
             )
         else:
             rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("| ")][1:]

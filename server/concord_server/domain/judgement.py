@@ -91,9 +91,7 @@ class Judgement:
         object.__setattr__(self, "probabilities", frozen)
         values = list(frozen.values())
         sane = bool(values) and all(math.isfinite(v) and 0.0 <= v <= 1.0 for v in values)
-        object.__setattr__(
-            self, "_consistent", sane and abs(sum(values) - 1.0) <= PROBABILITY_TOLERANCE
-        )
+        object.__setattr__(self, "_consistent", sane and abs(sum(values) - 1.0) <= PROBABILITY_TOLERANCE)
 
     @property
     def consistent(self) -> bool:

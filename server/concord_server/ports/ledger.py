@@ -216,8 +216,10 @@ class FactRepository(Protocol):
         """Returns the facts whose statements all went over to this one, which says the same; oldest first."""
 
     async def erase(self, fact_id: UUID) -> None:
-        """Removes every word of the fact: text, claim, embedding, sources' and quotes' texts, metadata, texts of
-        versions, decisions about it and stored responses that carried it. Ids and times remain.
+        """Removes every word of the fact; ids and times remain.
+
+        That is its text, claim, embedding, metadata, the texts of sources, quotes and versions, decisions about it
+        and stored responses that carried it.
         """
 
     async def list(self, where: FactFilter, order: FactOrder, *, after: Cursor | None, size: int) -> Page[Fact]:
@@ -266,9 +268,7 @@ class ConflictRepository(Protocol):
     async def of_conflict(self, conflict_id: UUID) -> Partition | None:
         """Returns the partition that the conflict is in."""
 
-    async def open(
-        self, conflict_id: UUID, slot_id: UUID, partition_id: UUID, reason: str, now: datetime
-    ) -> None:
+    async def open(self, conflict_id: UUID, slot_id: UUID, partition_id: UUID, reason: str, now: datetime) -> None:
         """Stores an open conflict without members."""
 
     async def set_members(

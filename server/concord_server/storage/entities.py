@@ -14,7 +14,6 @@ from sqlalchemy import (
     ColumnElement,
     Executable,
     Integer,
-    Row,
     Text,
     bindparam,
     column,

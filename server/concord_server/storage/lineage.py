@@ -138,14 +138,18 @@ levels AS (
     ) AS below
     WHERE below.members IS NOT NULL
 )
-SELECT family.project_id, family.fact_id,
-    row_number() OVER (ORDER BY level, reached.place, fact.create_time, family.fact_id) AS place
-FROM family
-JOIN facts AS fact ON fact.project_id = family.project_id AND fact.fact_id = family.fact_id
-LEFT JOIN (
-    SELECT member.fact_id, level, member.place
-    FROM levels CROSS JOIN LATERAL unnest(members) WITH ORDINALITY AS member (fact_id, place)
-) AS reached ON reached.fact_id = family.fact_id
+SELECT project_id, fact_id, row_number() OVER (ORDER BY level, place, create_time, fact_id) AS place
+FROM (
+    SELECT levels.project_id, member.fact_id, levels.level, member.place, NULL::timestamptz AS create_time
+    FROM levels CROSS JOIN LATERAL unnest(levels.members) WITH ORDINALITY AS member (fact_id, place)
+  UNION ALL
+    -- Where there is no way from a root, because of a cycle.
+    SELECT family.project_id, family.fact_id, NULL, NULL, fact.create_time
+    FROM family CROSS JOIN LATERAL (
+        SELECT create_time FROM facts WHERE project_id = family.project_id AND fact_id = family.fact_id OFFSET 0
+    ) AS fact
+    WHERE family.fact_id NOT IN (SELECT unnest(levels.members) FROM levels)
+) AS member
 """
 
 
