@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def started(*arguments: str, url: str, line: str) -> Iterator[tuple[subprocess.P
         process.wait()
 
 
-def serving(url: str) -> object:
+def serving(url: str) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
     return started("serve", "--listen", "127.0.0.1:0", "--workers", "0", url=url, line="listening on ")
 
 
@@ -84,8 +84,7 @@ def timeline(client: Client) -> list[tuple[object, ...]]:
 def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: str) -> None:
     chance = random.Random(5)
     with ExitStack() as stack:
-        service = stack.enter_context(serving(database_url))  # type: ignore[arg-type]
-        address: str = service[1]
+        _, address = stack.enter_context(serving(database_url))
 
         def worker() -> subprocess.Popen[str]:
             process, _ = stack.enter_context(started("work", "--lease", "1", url=database_url, line="working"))
