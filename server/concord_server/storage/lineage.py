@@ -107,14 +107,18 @@ family AS (
 -- One row per level, its facts in order. A fact can be met again only if it has several parents, so these alone
 -- are remembered.
 levels AS (
-    SELECT above.project_id, 0 AS level, array_agg(root.fact_id ORDER BY root.create_time, root.fact_id) AS members,
+    SELECT above.project_id, 0 AS level, array_agg(above.fact_id ORDER BY root.create_time, above.fact_id) AS members,
         '{}'::uuid[] AS met
-    FROM above
-    JOIN facts AS root ON root.project_id = above.project_id AND root.fact_id = above.fact_id
-    WHERE NOT EXISTS (
-        SELECT FROM evolution_edges AS edge
-        WHERE edge.project_id = above.project_id AND edge.child_id = above.fact_id
-    )
+    FROM above CROSS JOIN LATERAL (
+        SELECT create_time, EXISTS (
+            SELECT FROM evolution_edges AS edge
+            WHERE edge.project_id = above.project_id AND edge.child_id = above.fact_id
+        ) AS has_parents
+        FROM facts
+        WHERE project_id = above.project_id AND fact_id = above.fact_id
+        OFFSET 0
+    ) AS root
+    WHERE NOT root.has_parents
     GROUP BY above.project_id
   UNION ALL
     SELECT levels.project_id, levels.level + 1, below.members, levels.met || below.met
@@ -122,18 +126,26 @@ levels AS (
         SELECT array_agg(fact_id ORDER BY parent_place, create_time, fact_id) AS members,
             coalesce(array_agg(fact_id) FILTER (WHERE has_others), '{}') AS met
         FROM (
-            SELECT DISTINCT ON (child.fact_id) child.fact_id, child.create_time, parent.place AS parent_place,
-                EXISTS (
+            SELECT DISTINCT ON (edge.child_id) edge.child_id AS fact_id, parent.place AS parent_place,
+                child.create_time, child.has_others
+            FROM unnest(levels.members) WITH ORDINALITY AS parent (fact_id, place)
+            CROSS JOIN LATERAL (
+                SELECT child_id FROM evolution_edges
+                WHERE project_id = levels.project_id AND parent_id = parent.fact_id
+                OFFSET 0
+            ) AS edge
+            CROSS JOIN LATERAL (
+                SELECT create_time, EXISTS (
                     SELECT FROM evolution_edges AS other
-                    WHERE other.project_id = levels.project_id AND other.child_id = child.fact_id
+                    WHERE other.project_id = levels.project_id AND other.child_id = edge.child_id
                         AND other.parent_id <> parent.fact_id
                 ) AS has_others
-            FROM unnest(levels.members) WITH ORDINALITY AS parent (fact_id, place)
-            JOIN evolution_edges AS edge
-                ON edge.project_id = levels.project_id AND edge.parent_id = parent.fact_id
-            JOIN facts AS child ON child.project_id = levels.project_id AND child.fact_id = edge.child_id
-            WHERE child.fact_id <> ALL (levels.met)
-            ORDER BY child.fact_id, parent.place
+                FROM facts
+                WHERE project_id = levels.project_id AND fact_id = edge.child_id
+                OFFSET 0
+            ) AS child
+            WHERE edge.child_id <> ALL (levels.met)
+            ORDER BY edge.child_id, parent.place
         ) AS child
     ) AS below
     WHERE below.members IS NOT NULL

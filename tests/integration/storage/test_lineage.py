@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 import pytest
 from concord_server.domain.enums import EvolutionType, FactStatus
 from concord_server.ports.ledger import ReadSession
+from concord_server.storage import lineage
 from concord_server.storage.sessions import PostgresLedger
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -267,6 +269,68 @@ async def test_a_cycle_above_a_fact_is_listed_once_and_last(engine, project, fam
     await tie(engine, project, [(one.fact_id, two.fact_id, 1), (two.fact_id, one.fact_id, 1)])
     assert await chain(reading, below) == ids(one, two, below)
     assert sorted(await tree(reading, below)) == sorted(ids(one, two, below))
+
+
+def rows_read(plan: dict[str, Any]) -> float:
+    """How many rows of facts and edges a plan looks at again and again, those that it drops included."""
+    looked_at = 0.0
+    if plan.get("Relation Name") in {"facts", "evolution_edges"} and plan["Actual Loops"] > 1:
+        dropped = sum(plan.get(f"Rows Removed by {name}", 0) for name in ("Filter", "Index Recheck"))
+        looked_at = plan["Actual Loops"] * (plan["Actual Rows"] + dropped)
+    return looked_at + sum(rows_read(part) for part in plan.get("Plans", ()))
+
+
+QUERIES: dict[str, Any] = {"chain": lineage._CHAIN, "latest": lineage._LATEST, "tree": lineage._FAMILY_PAGE}
+
+
+ANALYSE = ("ANALYZE facts", "ANALYZE evolution_edges")
+ALONE = "DELETE FROM evolution_edges WHERE project_id <> %(project)s"
+SMALL_PROJECTS = (
+    "INSERT INTO evolution_edges (project_id, child_id, parent_id, type, position, create_time)"
+    " SELECT 'small-' || mod(number, {projects}), gen_random_uuid(), gen_random_uuid(), 'EXTENSION', 1, now()"
+    " FROM generate_series(1, {edges}) AS number"
+)
+SET_ASIDE = (
+    "CREATE TEMP TABLE aside ON COMMIT DROP AS SELECT * FROM evolution_edges WHERE project_id = %(project)s",
+    "DELETE FROM evolution_edges WHERE project_id = %(project)s",
+)
+PUT_BACK = ("INSERT INTO evolution_edges SELECT * FROM aside",)
+KNOWLEDGE = {
+    "what was known before": (),
+    "all but this family": (*SET_ASIDE, *ANALYSE, *PUT_BACK),
+    "small projects but not this family": (
+        *SET_ASIDE,
+        ALONE,
+        SMALL_PROJECTS.format(projects=20, edges=200),
+        *ANALYSE,
+        *PUT_BACK,
+    ),
+    "all there is": ANALYSE,
+    "this family alone": (ALONE, *ANALYSE),
+    "some small projects": (ALONE, SMALL_PROJECTS.format(projects=20, edges=200), *ANALYSE),
+    "many small projects": (SMALL_PROJECTS.format(projects=20_000, edges=20_000), *ANALYSE),
+}
+
+
+@pytest.mark.parametrize("knowledge", KNOWLEDGE)
+@pytest.mark.parametrize("query", QUERIES)
+async def test_each_step_of_a_walk_reads_its_own_rows_whatever_the_planner_knows(
+    engine, project, family, query, knowledge
+):
+    line = [member(0)]
+    for number in range(1, 600):
+        line.append(member(number, line[-1]))
+    await family(line)
+    asked = line[0] if query == "latest" else line[-1]
+    compiled = QUERIES[query].compile(dialect=engine.dialect)
+    parameters = {**compiled.params, "project": project, "fact": asked.fact_id, "after": None, "rows": 501}
+    async with engine.connect() as connection:
+        for statement in KNOWLEDGE[knowledge]:
+            await connection.exec_driver_sql(statement, {"project": project})
+        explained = f"EXPLAIN (ANALYZE, FORMAT JSON) {compiled}"
+        [plan] = (await connection.exec_driver_sql(explained, parameters)).scalar_one()
+        await connection.rollback()
+    assert rows_read(plan["Plan"]) <= 12 * len(line)
 
 
 async def test_a_line_of_5000_is_read_in_one_round_trip(family, reading, statements):
