@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -166,6 +167,15 @@ async def test_an_outdated_etag_is_refused(world: World):
     with pytest.raises(EtagMismatchError):
         await world.update(fact, tags=("b",), etag=fact.etag)
     assert (await world.update(fact, tags=("b",), etag=changed.etag)).tags == ("b",)
+
+
+async def test_of_many_changes_under_one_etag_at_once_one_is_made(world: World):
+    fact = (await world.claim("Acme", 0)).fact
+    changes = [world.update(fact, tags=(str(number),), etag=fact.etag) for number in range(6)]
+    moves = [world.move(fact, status, etag=fact.etag) for status in (FactStatus.DISPUTED, FactStatus.RETRACTED)]
+    answers = await asyncio.gather(*changes, *moves, return_exceptions=True)
+    assert sum(isinstance(answer, EtagMismatchError) for answer in answers) == 7
+    assert (await world.read(fact)).version == 2
 
 
 async def test_an_unknown_fact_is_not_found_and_an_erased_one_does_not_change(world: World):
