@@ -167,7 +167,6 @@ def test_a_taken_port_is_one_line_with_a_code_of_its_own(cli_service, tmp_path):
 
 
 @pytest.mark.skipif(not LOCOMO_FACTS.exists(), reason="the shared data is not here")
-@pytest.mark.skipif("CONCORD_REAL_INPUT" not in os.environ, reason="takes minutes: set CONCORD_REAL_INPUT=1")
 @pytest.mark.timeout(2500)
 def test_facts_of_long_conversations_go_in_once(concord):
     first = concord("reconcile", str(LOCOMO_FACTS), "--output", "json", timeout=1200)
