@@ -7,7 +7,7 @@ another. What it writes about an event is fenced: :meth:`LeaseRepository.hold` f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
@@ -18,6 +18,7 @@ from concord_server.domain.events import Appended, Event, EventCandidate, EventF
 from concord_server.domain.model import EntityRef
 from concord_server.domain.queries import Cursor, FactOrder, Page
 from concord_server.domain.runs import Run, RunMessage, RunScope
+from concord_server.ports.language_model import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,50 @@ class Settled:
     fact_id: UUID | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RejectedCandidate:
+    """Something in an answer that cannot be a candidate: its words, as far as they can be told, and why."""
+
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was taken from an event.
+
+    Attributes:
+        candidates: valid ones, in the order of the answer.
+        rejected: what the answer held besides; ``reason`` is a word in lower snake case.
+        partial: whether the answer was cut off, and only what was finished of it is here.
+        usage: of all calls that it took.
+    """
+
+    candidates: Sequence[EventCandidate] = ()
+    rejected: Sequence[RejectedCandidate] = ()
+    partial: bool = False
+    usage: Usage = field(default_factory=Usage)
+
+
 class Extractor(Protocol):
     """Takes candidates from an event that came without any."""
 
-    async def extract(self, event: Event) -> Sequence[EventCandidate]:
-        """Returns the candidates; none is an answer.
+    async def extract(self, project: str, run_id: UUID | None, event: Event) -> Extraction:
+        """Returns what the event holds; nothing is an answer. No transaction is open.
+
+        Args:
+            run_id: on whose account; ``None`` for a dry run.
 
         Raises:
-            ExtractionError: the model failed; the event is taken up again later.
+            ExtractionError: the answer cannot be used; the event is taken up again later.
+            ModelError: there was no answer: of any of its kinds.
         """
 
 
 class ExtractionError(Exception):
     """The model gave no answer that can be used."""
+
+    reason = "MODEL_FAILED"
 
 
 class EventRepository(Protocol):

@@ -96,7 +96,7 @@ class ModelFailedError(ModelError):
 class ModelRateLimitedError(ModelError):
     """The endpoint asks to wait, or a quota is used up."""
 
-    reason = "MODEL_RATE_LIMITED"
+    reason = "RATE_LIMITED"
 
     def __init__(self, message: str, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
@@ -112,7 +112,7 @@ class ModelDeniedError(ModelError):
 class ModelBudgetSpentError(ModelError):
     """A budget of the project is spent: no call was made."""
 
-    reason = "MODEL_BUDGET_SPENT"
+    reason = "BUDGET_EXHAUSTED"
 
     def __init__(self, message: str, retry_after: timedelta | None = None) -> None:
         super().__init__(message)

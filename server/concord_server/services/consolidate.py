@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.consolidation import MAX_ATTEMPTS, setback
@@ -107,7 +108,7 @@ class ConsolidateEvent:
 
     async def plan(self, project: str, events: Sequence[Event]) -> list[list[Applied]]:
         """Returns what would become of events of one subject, each seeing what those before it would write."""
-        prepared = await self._prepared(project, events)
+        prepared = await self._prepared(project, None, events)
         context = CallContext(project, ACTOR, Trust.TRUSTED)
         refused: list[dict[int, str]] = [{} for _ in prepared]
         for _ in range(MAX_PLANS):
@@ -131,7 +132,7 @@ class ConsolidateEvent:
         raise ConcurrentUpdateError("others kept changing what these events meet")
 
     async def _work(self, project: str, lease: Lease, event: Event) -> None:
-        [prepared] = await self._prepared(project, [event])
+        [prepared] = await self._prepared(project, lease.run_id, [event])
         refused: dict[int, str] = {}
         for _ in range(MAX_PLANS):
             try:
@@ -157,7 +158,7 @@ class ConsolidateEvent:
         applied = await self._applier.apply(session, context, prepared, done, refused, now)
         await session.leases.settle(lease, prepared.event, [one.settled for one in applied], now)
 
-    async def _prepared(self, project: str, events: Sequence[Event]) -> list[PreparedEvent]:
+    async def _prepared(self, project: str, run_id: UUID | None, events: Sequence[Event]) -> list[PreparedEvent]:
         """Returns events with their candidates, embedded together; no transaction is open.
 
         Raises:
@@ -165,7 +166,7 @@ class ConsolidateEvent:
             OverloadedError: too many texts wait to be embedded.
         """
         policy = self._policies.of(project)
-        prepared = [prepare(event, await self._candidates(event), policy) for event in events]
+        prepared = [prepare(event, await self._candidates(project, run_id, event), policy) for event in events]
         texts = list(dict.fromkeys(text for one in prepared for text in one.texts))
         vectors = await embed_all(self._embedder, texts) if texts else []
         by_text = dict(zip(texts, vectors or [], strict=False))
@@ -182,7 +183,9 @@ class ConsolidateEvent:
             for one in prepared
         ]
 
-    async def _candidates(self, event: Event) -> Sequence[EventCandidate]:
+    async def _candidates(self, project: str, run_id: UUID | None, event: Event) -> Sequence[EventCandidate]:
         if event.candidates or self._extractor is None:
             return event.candidates
-        return await self._extractor.extract(event)
+        extraction = await self._extractor.extract(project, run_id, event)
+        refused = [EventCandidate(text=one.text, problem=one.reason) for one in extraction.rejected]
+        return [*extraction.candidates, *refused]

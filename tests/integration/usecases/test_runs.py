@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from concord_server.domain.model import EntityRef, Fact
 from concord_server.domain.queries import FactFilter, FactOrder
 from concord_server.domain.runs import EventOutcome, Run, RunMessage, RunScope
 from concord_server.ports.embedder import EmbedderOverloadedError, Vector
-from concord_server.ports.events import ExtractionError, Lease
+from concord_server.ports.events import Extraction, ExtractionError, Lease
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
@@ -58,10 +59,10 @@ class ScriptedExtractor:
 
     answers: dict[str, list[EventCandidate]] = field(default_factory=dict)
 
-    async def extract(self, event: Event) -> Sequence[EventCandidate]:
+    async def extract(self, project: str, run_id: UUID | None, event: Event) -> Extraction:
         if event.text not in self.answers:
             raise ExtractionError("the model gave no JSON at all")
-        return self.answers[event.text]
+        return Extraction(self.answers[event.text])
 
 
 class Bench:
