@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from concord_server.domain.commands import KeepAll, KeepOne, Resolution
 from concord_server.domain.conflicts import ConflictReview
-from concord_server.domain.enums import Cardinality, ConflictState, FactChange, FactStatus
+from concord_server.domain.enums import Cardinality, ConflictState, FactChange
 from concord_server.domain.errors import (
     ConcurrentUpdateError,
     ConflictAlreadyResolvedError,
@@ -19,8 +17,8 @@ from concord_server.domain.errors import (
     SlotOccupiedError,
 )
 from concord_server.domain.model import Conflict, Fact
+from concord_server.domain.resolution import keeping_none, keeping_one, standing_alone
 from concord_server.domain.settlement import Timeline, settle
-from concord_server.domain.timeline import Assertion, AssertionKind, AssertionState
 from concord_server.domain.values import slot_key
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
@@ -116,9 +114,9 @@ class ResolveConflict:
         else:
             if isinstance(resolution, KeepOne):
                 kept = resolution.fact_id
-                timeline = _keeping_one(before, conflict, kept, self._ids.new())
+                timeline = keeping_one(before, conflict.facts, kept, self._ids.new())
             else:
-                timeline = _keeping_none(before, conflict)
+                timeline = keeping_none(before, conflict.facts)
             after = settle(timeline, now, self._ids.new)
             if kept is not None:
                 kept = after.state(kept).joined_into or kept
@@ -151,7 +149,7 @@ class ResolveConflict:
         moved: dict[UUID, Timeline] = {}
         for fact in conflict.facts:
             slot_id = await self._value_slot(session, locked, fact)
-            moved[slot_id] = _alone(before, fact, slot_id)
+            moved[slot_id] = standing_alone(before, fact, slot_id)
         for slot_id, timeline in moved.items():
             after = settle(timeline, now, self._ids.new)
             await self._writer.write(
@@ -187,76 +185,3 @@ class ResolveConflict:
             qualifiers=claim.qualifiers,
         )
         return slot_id
-
-
-def _keeping_one(before: Timeline, conflict: Conflict, kept: UUID, decision_id: UUID) -> Timeline:
-    """Admits the kept fact's statements; others' count only for the time before it.
-
-    A challenger that is not kept never held; an incumbent that is not kept held until the kept one begins. The
-    kept challenger's first statement is restated as a correction, so that it also wins at an instant for which
-    something else was stated.
-    """
-    members = {fact.fact_id: fact for fact in conflict.facts}
-    start = members[kept].valid_from
-    waiting = [a for a in before.assertions if a.fact_id == kept and a.state is AssertionState.QUARANTINED]
-    first = min(waiting, key=lambda a: a.order, default=None)
-
-    def state(assertion: Assertion) -> AssertionState:
-        if assertion.fact_id not in members:
-            return assertion.state
-        if assertion.state is AssertionState.QUARANTINED:
-            admits = assertion.fact_id == kept and assertion is not first
-            return AssertionState.ADMITTED if admits else AssertionState.OVERRULED
-        if assertion.state is AssertionState.ADMITTED and assertion.fact_id != kept and assertion.time >= start:
-            return AssertionState.OVERRULED
-        return assertion.state
-
-    timeline = _restated(before, {a.assertion_id: state(a) for a in before.assertions})
-    if first is None:
-        return timeline
-    decided = replace(
-        first,
-        assertion_id=decision_id,
-        kind=AssertionKind.CORRECT,
-        state=AssertionState.ADMITTED,
-        value_key=members[kept].value_key,
-        value=claim.value if (claim := members[kept].claim) else first.value,
-    )
-    return replace(timeline, assertions=(*timeline.assertions, decided))
-
-
-def _keeping_none(before: Timeline, conflict: Conflict) -> Timeline:
-    members = {fact.fact_id for fact in conflict.facts}
-    taken_back = {AssertionState.ADMITTED, AssertionState.QUARANTINED}
-    timeline = _restated(
-        before,
-        {
-            a.assertion_id: AssertionState.SUSPENDED if a.fact_id in members and a.state in taken_back else a.state
-            for a in before.assertions
-        },
-    )
-    facts = tuple(replace(f, status=FactStatus.RETRACTED) if f.fact_id in members else f for f in timeline.facts)
-    return replace(timeline, facts=facts)
-
-
-def _alone(before: Timeline, fact: Fact, slot_id: UUID) -> Timeline:
-    own = tuple(
-        replace(a, state=AssertionState.ADMITTED) if a.state is AssertionState.QUARANTINED else a
-        for a in before.assertions
-        if a.fact_id == fact.fact_id
-    )
-    kept = before.fact(fact.fact_id) or fact
-    status = FactStatus.ACTIVE if kept.status is FactStatus.PENDING else kept.status
-    claim = replace(kept.claim, cardinality=Cardinality.MULTI) if kept.claim else None
-    moved = replace(kept, slot_id=slot_id, status=status, claim=claim, conflict_id=None)
-    return Timeline(slot_id, (moved,), own)
-
-
-def _restated(before: Timeline, states: Mapping[UUID, AssertionState]) -> Timeline:
-    return replace(
-        before,
-        assertions=tuple(
-            a if a.state is states[a.assertion_id] else replace(a, state=states[a.assertion_id])
-            for a in before.assertions
-        ),
-    )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, and_, delete, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, and_, delete, func, or_, select, true, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.domain.enums import ConflictState, FactStatus, FactType
@@ -116,24 +116,25 @@ class PostgresConflicts:
     async def list(
         self, where: ConflictFilter, *, after: Cursor | None, size: int, oldest_first: bool = False
     ) -> tuple[Page[Conflict], ConflictSummary]:
-        """Returns a page of conflicts, with the summary over the whole filter.
+        """Returns a page of conflicts, with the summary over the whole filter but for its state.
 
         Raises:
             InvalidPageTokenError: ``after`` is not a position in this list.
         """
         conditions = self._conditions(where)
         is_open = conflicts.c.state == ConflictState.OPEN.value
+        in_state = true() if where.state is None else conflicts.c.state == where.state.value
         counted = select(
-            func.count().label("total"),
+            func.count().filter(in_state).label("total"),
             func.count().filter(is_open).label("open_count"),
             func.min(conflicts.c.create_time).filter(is_open).label("oldest_open_time"),
-        ).where(*conditions)
+        ).where(*conditions, or_(in_state, is_open))
         parameters = {"project": self._context.project}
         if where.entity is not None:
             parameters |= entity_parameters("entity", where.entity)
         summary = (await self._context.statements.execute(counted, parameters)).one()
         position = tuple_(conflicts.c.create_time, conflicts.c.conflict_id)
-        query = select(conflicts).where(*conditions)
+        query = select(conflicts).where(*conditions, in_state)
         if after is not None:
             last = tuple_(_time_of(after), after.last_id)
             query = query.where(position > last if oldest_first else position < last)
@@ -194,10 +195,9 @@ class PostgresConflicts:
         return found
 
     def _conditions(self, where: ConflictFilter) -> Sequence[ColumnElement[bool]]:
+        """Returns the conditions of a filter, its state aside."""
         project = self._context.project
         conditions = [conflicts.c.project_id == project]
-        if where.state is not None:
-            conditions.append(conflicts.c.state == where.state.value)
         within: list[ColumnElement[bool]] = []
         if where.domain:
             within.append(partitions.c.domain == where.domain)

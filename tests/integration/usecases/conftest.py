@@ -26,6 +26,8 @@ from concord_server.services.results import ReconcileResult
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.storage.sessions import PostgresLedger
 
+from tests.support.runs import Bench
+
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
@@ -119,3 +121,8 @@ def judge() -> LocalJudge:
 @pytest.fixture
 def desk(ledger: PostgresLedger, real_embedder: OnnxEmbedder, judge: LocalJudge, project: str) -> Desk:
     return Desk(ledger, real_embedder, judge, project)
+
+
+@pytest.fixture
+def bench(ledger: PostgresLedger, project: str) -> Bench:
+    return Bench(ledger, project)

@@ -1,5 +1,7 @@
 """A ledger of one slot in memory: places, settles and reviews as the service does, and checks itself."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -10,6 +12,7 @@ from concord_server.domain.conflicts import ConflictReview, review
 from concord_server.domain.enums import SUPPRESSING_STATUSES, EvolutionType, FactStatus, Trust, Volatility
 from concord_server.domain.model import Claim, Fact, Partition
 from concord_server.domain.placement import Outcome, Placing, Statement, place
+from concord_server.domain.resolution import keeping_none, keeping_one
 from concord_server.domain.settlement import FactState, Settlement, Timeline, settle
 from concord_server.domain.timeline import Assertion, AssertionState, fold
 from concord_server.domain.values import Json, value_key
@@ -139,6 +142,28 @@ class Ledger:
     def dispute(self, fact_id: UUID) -> None:
         """Disputes a fact by hand."""
         self._restate(fact_id, DISPUTED, {})
+
+    def resolve(self, keep: UUID | None) -> None:
+        """Ends the open conflict by keeping one of its facts, or none."""
+        members = [f for f in self.timeline.facts if f.conflict_id is not None]
+        assert self.timeline.conflict_id is not None
+        if keep is None:
+            resolved = keeping_none(self.timeline, members)
+        else:
+            resolved = keeping_one(self.timeline, members, keep, self.ids.new())
+        after = settle(resolved, self.now, self.ids.new)
+        assert not review(self.timeline, after).members
+        settled = applied(resolved, after)
+        facts = tuple(replace(f, conflict_id=None) for f in settled.facts)
+        self.timeline = replace(settled, facts=facts, conflict_id=None)
+        check(self.timeline, self.now, self.waiting())
+
+    def copy(self) -> Ledger:
+        """A ledger that goes its own way from here."""
+        twin = Ledger()
+        twin.now, twin.timeline, twin.reviewed = self.now, self.timeline, self.reviewed
+        twin.ids = Ids(10_000_000)
+        return twin
 
     def wait(self, now: float) -> None:
         """Lets time pass and the scheduler run."""

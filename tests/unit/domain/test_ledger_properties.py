@@ -170,3 +170,40 @@ def test_a_disputed_fact_never_becomes_active_by_itself(statements, data):
         assert ledger.status(disputed) is not ACTIVE
         if any(a.fact_id == disputed and a.state is ADMITTED for a in ledger.timeline.assertions):
             assert ledger.status(disputed) in {DISPUTED, FactStatus.SUPERSEDED}
+
+
+def check_resolvable(ledger: Ledger) -> None:
+    """Resolves the open conflict in every way that there is, each on a ledger of its own."""
+    for member in sorted(ledger.members()):
+        kept = ledger.copy()
+        start = ledger.fact(member).valid_from
+        kept.resolve(member)
+        others = [kept.fact(other) for other in ledger.members() - {member}]
+        assert all(other.status in {FactStatus.SUPERSEDED, ACTIVE} for other in others)
+        holding = [f for f in kept.timeline.facts if f.value_key == ledger.fact(member).value_key]
+        assert any(f.holds_at(start) and f.status in {ACTIVE, PENDING, FactStatus.SUPERSEDED} for f in holding)
+    none = ledger.copy()
+    none.resolve(None)
+    assert all(none.status(member) is FactStatus.RETRACTED for member in ledger.members())
+
+
+@given(st.lists(STATEMENTS, min_size=2, max_size=7), st.data())
+def test_every_open_conflict_can_be_resolved_in_every_way(statements, data):
+    ledger = Ledger(NOW)
+    for statement in statements:
+        say(ledger, statement)
+        if data.draw(st.integers(0, 3)) == 0:
+            decide(ledger, data)
+        if ledger.timeline.conflict_id is not None:
+            check_resolvable(ledger)
+
+
+@given(st.lists(STATEMENTS, min_size=3, max_size=7), st.data())
+def test_after_resolutions_everything_still_holds(statements, data):
+    ledger = Ledger(NOW)
+    for statement in statements:
+        say(ledger, statement)
+        if ledger.timeline.conflict_id is not None and data.draw(st.booleans()):
+            ledger.resolve(data.draw(st.sampled_from([None, *sorted(ledger.members())])))
+    for now in range(NOW, LATEST):
+        ledger.wait(now)
