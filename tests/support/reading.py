@@ -17,6 +17,7 @@ from concord_server.domain.search import SearchQuery, SearchResult
 from concord_server.ports.clock import Clock
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.judge import Judge
+from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.providers.system import TimeOrderedIds
 from concord_server.services.briefing import Briefing, BriefingQuery, GetEntityBriefing
 from concord_server.services.check_claim import CheckClaim, ClaimQuestion
@@ -33,13 +34,19 @@ class Reader:
     """Reads one project, and changes what entities its facts are about."""
 
     def __init__(
-        self, ledger: PostgresLedger, embedder: Embedder, judge: Judge, clock: Clock, context: CallContext
+        self,
+        ledger: PostgresLedger,
+        embedder: Embedder,
+        judge: Judge,
+        clock: Clock,
+        context: CallContext,
+        settings: SettingsOfProjects | None = None,
     ) -> None:
         self.context = context
-        self._search = SearchFacts(ledger, embedder, clock)
-        self._briefing = GetEntityBriefing(ledger, clock)
-        self._noteworthy = ListNoteworthyFacts(ledger, clock)
-        self._check = CheckClaim(ledger, embedder, judge, judge, clock)
+        self._search = SearchFacts(ledger, embedder, clock, settings)
+        self._briefing = GetEntityBriefing(ledger, clock, settings)
+        self._noteworthy = ListNoteworthyFacts(ledger, clock, settings)
+        self._check = CheckClaim(ledger, embedder, judge, judge, clock, settings)
         self._entities = ListEntities(ledger)
         self._links = ChangeLinks(ledger, clock)
         self._merge = MergeEntities(ledger, clock, TimeOrderedIds())

@@ -23,6 +23,7 @@ from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.context import CallContext, Replay
 from concord_server.services.events import GetEvent
 from concord_server.services.runs import StartRun
+from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.watch_run import WatchRun
 from concord_server.storage.sessions import PostgresLedger
@@ -74,7 +75,8 @@ class Bench:
 
     @property
     def consolidate(self) -> ConsolidateEvent:
-        return ConsolidateEvent(self.ledger, self.embedder, self.clock, self.ids, self.extractor)
+        settings = CachedSettings(self.ledger, kept_seconds=0.0)
+        return ConsolidateEvent(self.ledger, self.embedder, self.clock, self.ids, self.extractor, settings)
 
     def worker(self, concurrency: int = 4, lease: timedelta = LEASE) -> Worker:
         options = WorkerOptions(concurrency, lease, poll=0.05)

@@ -11,6 +11,7 @@ from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.config import Settings
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
@@ -58,7 +59,11 @@ def _step(worker: Worker) -> Step:
 
 
 def consolidate_use_cases(
-    ledger: Ledger, embedder: Embedder, signals: ChangeSignals, bell: Doorbell
+    ledger: Ledger,
+    embedder: Embedder,
+    signals: ChangeSignals,
+    bell: Doorbell,
+    project_settings: SettingsOfProjects,
 ) -> ConsolidateUseCases:
     """Returns the use cases of ConsolidateService.
 
@@ -67,7 +72,7 @@ def consolidate_use_cases(
         bell: wakes the workers of this process when there is a run.
     """
     clock, ids = SystemClock(), TimeOrderedIds()
-    consolidate = ConsolidateEvent(ledger, embedder, clock, ids)
+    consolidate = ConsolidateEvent(ledger, embedder, clock, ids, settings=project_settings)
     return ConsolidateUseCases(
         append_events=AppendEvents(ledger, clock, ids),
         start_run=StartRun(ledger, consolidate, clock, ids, bell.ring),
@@ -81,7 +86,13 @@ def consolidate_use_cases(
     )
 
 
-def start_workers(settings: Settings, ledger: PostgresLedger, embedder: Embedder, bell: Doorbell) -> Workers:
+def start_workers(
+    settings: Settings,
+    ledger: PostgresLedger,
+    embedder: Embedder,
+    bell: Doorbell,
+    project_settings: SettingsOfProjects,
+) -> Workers:
     """Returns as many workers as the settings ask for, at work; close them in the end."""
     clock, ids = SystemClock(), TimeOrderedIds()
     options = WorkerOptions(concurrency=settings.concurrency, lease=timedelta(seconds=settings.lease_seconds))
@@ -89,7 +100,7 @@ def start_workers(settings: Settings, ledger: PostgresLedger, embedder: Embedder
         Worker(
             ledger=ledger,
             queue=ledger.run_queue,
-            consolidate=ConsolidateEvent(ledger, embedder, clock, ids),
+            consolidate=ConsolidateEvent(ledger, embedder, clock, ids, settings=project_settings),
             clock=clock,
             ids=ids,
             bell=bell,

@@ -26,6 +26,7 @@ from concord_server.bootstrap.wiring import (
 from concord_server.config import Settings
 from concord_server.ports.judge import Judge
 from concord_server.providers.embedders.model_files import ExportedModel
+from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.worker.worker import Doorbell
 
@@ -59,8 +60,8 @@ async def serve(
     model = find_embedder(settings)
     ledger, embedder = DeferredLedger(), DeferredEmbedder(model.manifest.name, model.manifest.dimension)
     judge = await asyncio.to_thread(load_judge)
-    signals, bell = ChangeSignals(), Doorbell()
-    parts_of_calls = use_cases(ledger, embedder, judge, signals, bell)
+    signals, bell, project_settings = ChangeSignals(), Doorbell(), CachedSettings(ledger)
+    parts_of_calls = use_cases(ledger, embedder, judge, signals, bell, project_settings)
     server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port))
     stop = stop_event()
     async with AsyncExitStack() as parts:
@@ -68,7 +69,18 @@ async def serve(
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
         starting = asyncio.create_task(
-            _start_parts(settings, database_url, model, ledger, embedder, judge, signals, parts, bell=bell)
+            _start_parts(
+                settings,
+                database_url,
+                model,
+                ledger,
+                embedder,
+                judge,
+                signals,
+                parts,
+                bell=bell,
+                project_settings=project_settings,
+            )
         )
         ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
         try:
@@ -112,6 +124,7 @@ async def _start_parts(
     parts: AsyncExitStack,
     *,
     bell: Doorbell,
+    project_settings: CachedSettings,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
     loaded = await load_embedder(settings, model)
@@ -122,8 +135,8 @@ async def _start_parts(
     parts.push_async_callback(listen_for_changes(url, signals).close)
     embedder.connect(loaded)
     ledger.connect(connected)
-    parts.push_async_callback(background_work(connected, loaded, judge).close)
-    parts.push_async_callback(start_workers(settings, connected, loaded, bell).close)
+    parts.push_async_callback(background_work(connected, loaded, judge, project_settings).close)
+    parts.push_async_callback(start_workers(settings, connected, loaded, bell, project_settings).close)
     return connected.ping
 
 
@@ -143,7 +156,8 @@ async def work(settings: Settings, *, on_ready: Callable[[], None]) -> None:
         parts.push_async_callback(loaded.close)
         connected = await connect_ledger(settings, settings.database_url, loaded)
         parts.push_async_callback(connected.close)
-        parts.push_async_callback(start_workers(settings, connected, loaded, Doorbell()).close)
+        workers = start_workers(settings, connected, loaded, Doorbell(), CachedSettings(connected))
+        parts.push_async_callback(workers.close)
         on_ready()
         await stop.wait()
         _log.info("shutting down", grace_seconds=settings.grace_seconds)

@@ -14,6 +14,7 @@ from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.judge import Judge
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.providers.embedders.model_files import ExportedModel, find_model
 from concord_server.providers.embedders.onnx import OnnxEmbedder, OnnxModel, OnnxOptions
 from concord_server.providers.judges.local import LocalJudge
@@ -38,6 +39,7 @@ from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.schedule import ActivateScheduled
 from concord_server.services.search import SearchFacts
+from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.services.update_fact import UpdateFact
@@ -112,14 +114,16 @@ def listen_for_changes(database_url: str, signals: ChangeSignals) -> ChangeListe
     return listener
 
 
-def background_work(ledger: PostgresLedger, embedder: Embedder, judge: Judge) -> Background:
+def background_work(
+    ledger: PostgresLedger, embedder: Embedder, judge: Judge, project_settings: SettingsOfProjects
+) -> Background:
     """Returns what goes on beside the calls of one serving process, at work; close it in the end."""
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
     background = Background(
         [
             scheduling(ActivateScheduled(ledger, ledger.agenda, clock, ids), clock),
-            catching_up(CatchUp(ledger, ledger.agenda, matcher, embedder, clock, ids)),
+            catching_up(CatchUp(ledger, ledger.agenda, matcher, embedder, clock, ids, project_settings)),
         ]
     )
     background.start()
@@ -132,17 +136,23 @@ def server_options(*, reuse_port: bool) -> ServerOptions:
 
 
 def use_cases(
-    ledger: Ledger, embedder: Embedder, judge: Judge, signals: ChangeSignals, bell: Doorbell
+    ledger: Ledger,
+    embedder: Embedder,
+    judge: Judge,
+    signals: ChangeSignals,
+    bell: Doorbell,
+    project_settings: CachedSettings,
 ) -> UseCases:
     """Returns the use cases over these parts.
 
     Args:
         signals: wake watches when the change log has grown.
         bell: wakes the workers of this process.
+        project_settings: reads the settings of projects over the same ledger.
     """
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
-    reconcile = Reconcile(ledger, matcher, embedder, clock, ids)
+    reconcile = Reconcile(ledger, matcher, embedder, clock, ids, project_settings)
     return UseCases(
         clock=clock,
         reconcile=reconcile,
@@ -155,8 +165,8 @@ def use_cases(
         list_facts=ListFacts(ledger),
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
         watch_facts=WatchFacts(ledger, signals),
-        briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids),
-        consolidate=consolidate_use_cases(ledger, embedder, signals, bell),
+        briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids, project_settings),
+        consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings),
         evolution=_evolution(ledger, embedder, clock, ids),
     )
 
@@ -175,13 +185,18 @@ def _evolution(ledger: Ledger, embedder: Embedder, clock: Clock, ids: Ids) -> Ev
 
 
 def _briefing_use_cases(
-    ledger: Ledger, embedder: Embedder, judge: Judge, clock: Clock, ids: Ids
+    ledger: Ledger,
+    embedder: Embedder,
+    judge: Judge,
+    clock: Clock,
+    ids: Ids,
+    project_settings: SettingsOfProjects,
 ) -> BriefingUseCases:
     return BriefingUseCases(
-        search_facts=SearchFacts(ledger, embedder, clock),
-        get_entity_briefing=GetEntityBriefing(ledger, clock),
-        list_noteworthy_facts=ListNoteworthyFacts(ledger, clock),
-        check_claim=CheckClaim(ledger, embedder, judge, judge, clock),
+        search_facts=SearchFacts(ledger, embedder, clock, project_settings),
+        get_entity_briefing=GetEntityBriefing(ledger, clock, project_settings),
+        list_noteworthy_facts=ListNoteworthyFacts(ledger, clock, project_settings),
+        check_claim=CheckClaim(ledger, embedder, judge, judge, clock, project_settings),
         list_entities=ListEntities(ledger),
         change_links=ChangeLinks(ledger, clock),
         merge_entities=MergeEntities(ledger, clock, ids),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from concord_server.domain.enums import FactChange, FactStatus, Freshness
-from concord_server.domain.freshness import freshness
+from concord_server.domain.freshness import DEFAULT_HORIZONS, Horizons, freshness
 from concord_server.domain.markdown import clipped, escaped
 from concord_server.domain.model import Conflict, Fact, FactVersion
 
@@ -40,6 +40,7 @@ class BriefingPage:
         changes: the facts that changed lately, by their newest versions, newest first.
         open_conflicts: newest first, each with the incumbent first.
         moment: the time that the page is about: now, or what the reader asked for.
+        horizons: how long facts stay fresh.
     """
 
     entity_type: str
@@ -50,6 +51,7 @@ class BriefingPage:
     total_count: int = 0
     changes: Sequence[FactVersion] = ()
     open_conflicts: Sequence[Conflict] = ()
+    horizons: Horizons = DEFAULT_HORIZONS
 
 
 @dataclass(slots=True)
@@ -101,7 +103,7 @@ def _head(page: BriefingPage) -> str:
 def _sections(page: BriefingPage) -> list[_Section]:
     beyond = page.current_count - len(page.current)
     return [
-        _Section("Current facts", [_current_line(f, page.moment) for f in page.current], 0.5, beyond),
+        _Section("Current facts", [_current_line(f, page) for f in page.current], 0.5, beyond),
         _Section("Open conflicts", [_conflict_lines(c) for c in page.open_conflicts], 0.3),
         _Section("Changed lately", [_change_line(v) for v in page.changes if _is_news(v)][:MAX_CHANGES], 0.2),
     ]
@@ -143,9 +145,9 @@ def _text(section: _Section) -> str:
     return "".join(lines)
 
 
-def _current_line(fact: Fact, moment: datetime) -> str:
+def _current_line(fact: Fact, page: BriefingPage) -> str:
     notes = [f"confidence {fact.confidence:.2f}", _number(fact.source_count, "source"), _validity(fact)]
-    if freshness(fact.volatility, fact.last_reinforce_time, moment) is Freshness.UNCONFIRMED:
+    if freshness(fact.volatility, fact.last_reinforce_time, page.moment, page.horizons) is Freshness.UNCONFIRMED:
         notes.append(f"unconfirmed since {_day(fact.last_reinforce_time)}")
     if fact.conflict_id is not None:
         notes.append("in conflict")

@@ -10,7 +10,7 @@ from enum import Enum, auto
 
 from concord_server.domain.choice import Hit
 from concord_server.domain.enums import Cardinality, ClaimSupport, FactStatus, Freshness
-from concord_server.domain.freshness import freshness
+from concord_server.domain.freshness import DEFAULT_HORIZONS, Horizons, freshness
 from concord_server.domain.judgement import Relation
 from concord_server.domain.model import Claim, Fact, Thresholds
 from concord_server.domain.values import Json, value_key
@@ -45,7 +45,9 @@ class _Match(Enum):
     UNSURE = auto()
 
 
-def check_slot(claim: Claim, facts: Iterable[Fact], now: datetime) -> ClaimCheck | None:
+def check_slot(
+    claim: Claim, facts: Iterable[Fact], now: datetime, horizons: Horizons = DEFAULT_HORIZONS
+) -> ClaimCheck | None:
     """Returns what the facts on a claim's slots say, ``None`` when none of them holds now.
 
     Facts of several partitions may hold at once, and say different things.
@@ -54,8 +56,9 @@ def check_slot(claim: Claim, facts: Iterable[Fact], now: datetime) -> ClaimCheck
         claim: with the cardinality that is stored for its predicate: with MULTI, other values say nothing.
         facts: on slots of the claim's key, whatever their status.
         now: when it is asked.
+        horizons: how long facts stay fresh.
     """
-    relevant = [fact for fact in facts if _holds(fact, now) or _waits(fact)]
+    relevant = [fact for fact in facts if _holds(fact, now, horizons) or _waits(fact)]
     by_match: dict[_Match, list[Fact]] = {match: [] for match in _Match}
     for fact in relevant:
         by_match[_matches(fact, claim)].append(fact)
@@ -112,9 +115,9 @@ def _word(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _holds(fact: Fact, now: datetime) -> bool:
+def _holds(fact: Fact, now: datetime, horizons: Horizons) -> bool:
     standing = fact.status is FactStatus.ACTIVE or (fact.status is FactStatus.DISPUTED and not fact.off_timeline)
-    stale = freshness(fact.volatility, fact.last_reinforce_time, now) is Freshness.STALE
+    stale = freshness(fact.volatility, fact.last_reinforce_time, now, horizons) is Freshness.STALE
     return standing and fact.holds_at(now) and not stale
 
 

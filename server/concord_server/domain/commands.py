@@ -40,6 +40,10 @@ MAX_TAGS = 100
 MAX_LINKS = 100
 
 
+ANY_THRESHOLDS = Thresholds(similarity=1.0, conflict=0.0)
+"""Beside these, whatever thresholds a call may set are in order, so that only those it sets are checked."""
+
+
 class Violations:
     """Collects what is wrong with a request, so that one answer names every bad field, each once."""
 
@@ -115,6 +119,7 @@ class ReconcileCommand:
         observe_time: when the statement was made; ``None`` is now.
         valid_from: since when it holds; ``None`` is ``observe_time``.
         trust: of the statement: that of its source, capped by the caller's credential.
+        contradiction_policy: ``None`` leaves the project's.
         volatility: ``None`` leaves it to what is known, else STABLE.
     """
 
@@ -133,7 +138,7 @@ class ReconcileCommand:
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     thresholds: ThresholdOverrides = ThresholdOverrides()
-    contradiction_policy: ContradictionPolicy = ContradictionPolicy.SUPERSEDE
+    contradiction_policy: ContradictionPolicy | None = None
     corroboration_score: float = 0.0
     volatility: Volatility | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
@@ -161,7 +166,15 @@ def validate_reconcile(command: ReconcileCommand, base: Thresholds, now: datetim
     """Adds everything that is wrong with a statement to ``found``; reads and writes nothing."""
     found.add("text", text_problem(command.text))
     validate_fact_fields(command, found)
-    overrides = command.thresholds
+    validate_thresholds(command.thresholds, base, found)
+    if command.observe_time is not None and command.observe_time > now + OBSERVE_TIME_TOLERANCE:
+        found.add("observe_time", "must be at most 5 minutes ahead")
+    start = command.valid_from or command.observe_time or now
+    validate_interval(start, command.valid_to, command.type, found)
+
+
+def validate_thresholds(overrides: ThresholdOverrides, base: Thresholds, found: Violations) -> None:
+    """Adds what is wrong with thresholds that a call sets over ``base``."""
     found.unit_interval("similarity_threshold", overrides.similarity)
     found.unit_interval("conflict_threshold", overrides.conflict)
     found.unit_interval("merge_probability_threshold", overrides.merge_probability)
@@ -169,10 +182,6 @@ def validate_reconcile(command: ReconcileCommand, base: Thresholds, now: datetim
     if 0.0 <= effective.similarity < effective.conflict <= 1.0:
         name = "similarity_threshold" if overrides.conflict is None else "conflict_threshold"
         found.add(name, "conflict_threshold must be at most similarity_threshold")
-    if command.observe_time is not None and command.observe_time > now + OBSERVE_TIME_TOLERANCE:
-        found.add("observe_time", "must be at most 5 minutes ahead")
-    start = command.valid_from or command.observe_time or now
-    validate_interval(start, command.valid_to, command.type, found)
 
 
 def validate_interval(start: datetime, end: datetime | None, fact_type: FactType, found: Violations) -> None:

@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from concord_server.domain.enums import ConflictState, FactStatus, FactType, SubjectRole
+from concord_server.domain.freshness import DEFAULT_HORIZONS, Horizons
 from concord_server.domain.model import EntityRef
 
 T = TypeVar("T")
@@ -61,11 +62,13 @@ class CurrentRead:
         moment: when they must hold; also the time that their freshness is seen from.
         include_superseded: superseded facts too, whenever they held.
         include_conflicted: members of open conflicts too, challengers among them.
+        horizons: how long facts stay fresh.
     """
 
     moment: datetime
     include_superseded: bool = False
     include_conflicted: bool = False
+    horizons: Horizons = DEFAULT_HORIZONS
 
 
 @dataclass(frozen=True, slots=True)

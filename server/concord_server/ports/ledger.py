@@ -47,6 +47,7 @@ from concord_server.ports.embedder import Vector
 from concord_server.ports.entities import EntityRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.ports.watch import ChangeLogRepository
@@ -331,6 +332,7 @@ class ReadSession(Protocol):
     events: EventRepository
     runs: RunRepository
     leases: LeaseRepository
+    settings: SettingsRepository
 
 
 class WriteSession(ReadSession, Protocol):

@@ -64,7 +64,7 @@ class BatchReconcile:
         for item in chunk:
             if isinstance(item, ReconcileItem):
                 try:
-                    self._reconcile.validate(context, item.command)
+                    await self._reconcile.validate(context, item.command)
                 except ConcordError:
                     continue
                 texts[item.command.text] = None

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from concord_server.domain.briefing import DEFAULT_MAX_TOKENS, LATELY, LIMIT_OF_TOKENS, BriefingPage, render
 from concord_server.domain.enums import ConflictState
+from concord_server.domain.freshness import Horizons
 from concord_server.domain.model import Conflict, EntityRef, Fact
 from concord_server.domain.queries import (
     EVERY_FACT,
@@ -21,6 +22,7 @@ from concord_server.domain.queries import (
 from concord_server.ports.briefing import FactCounts
 from concord_server.ports.clock import Clock
 from concord_server.ports.ledger import Ledger, ReadSession
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.confidence import recomputed
 from concord_server.services.context import CallContext
 
@@ -72,15 +74,17 @@ class Briefing:
 class GetEntityBriefing:
     """Gathers what is known about an entity."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, settings: SettingsOfProjects | None = None) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._settings = settings or DefaultSettings()
 
     async def execute(
         self, context: CallContext, query: BriefingQuery, after: Cursor | None, size: int
     ) -> Briefing:
         """Returns the briefing; one about an unknown entity is empty."""
         now = self._clock.now()
+        horizons = (await self._settings.of(context.project)).horizons
         where = replace(query.where, entity=query.entity)
         async with self._ledger.read(context.project) as session:
             name = (query.entity.entity_type, query.entity.entity_id)
@@ -90,7 +94,7 @@ class GetEntityBriefing:
                 where, None, now=where.known_at or now, after=after, size=size
             )
             conflicts = await _open_conflicts(session, where)
-            page = await _page(session, query, where, now)
+            page = await _page(session, query, where, now, horizons)
             if query.recompute_confidence:
                 facts = replace(facts, items=await recomputed(session, facts.items, now))
         page = replace(page, entity_id=entity_id, total_count=counts.total, open_conflicts=conflicts)
@@ -109,13 +113,15 @@ def bounded_tokens(asked: int) -> int:
     return min(asked, LIMIT_OF_TOKENS) if asked > 0 else DEFAULT_MAX_TOKENS
 
 
-async def _page(session: ReadSession, query: BriefingQuery, where: FactFilter, now: datetime) -> BriefingPage:
+async def _page(
+    session: ReadSession, query: BriefingQuery, where: FactFilter, now: datetime, horizons: Horizons
+) -> BriefingPage:
     """Returns the page without what the briefing has anyway."""
     moment = where.as_of or where.known_at or now
     current: CurrentRead | None = None
     holding = where
     if where.as_of is None:
-        current = CurrentRead(moment, include_conflicted=query.include_conflicted)
+        current = CurrentRead(moment, include_conflicted=query.include_conflicted, horizons=horizons)
     else:
         holding = replace(where, unconflicted=not query.include_conflicted)
     lines = min(bounded_tokens(query.max_tokens) // _TOKENS_OF_A_LINE + 1, MAX_PAGE_SIZE)
@@ -129,6 +135,7 @@ async def _page(session: ReadSession, query: BriefingQuery, where: FactFilter, n
         current=facts.items,
         current_count=facts.total,
         changes=changes,
+        horizons=horizons,
     )
 
 

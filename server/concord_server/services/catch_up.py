@@ -6,14 +6,13 @@ would have followed then, as far as nobody has worked with the fact meanwhile (s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from concord_server.domain.errors import ConcurrentUpdateError
 from concord_server.domain.model import Thresholds
 from concord_server.ports.agenda import Agenda, UnembeddedFact
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.embedding import embed_all
 from concord_server.services.matching import Match, Matcher
 from concord_server.services.second_look import SecondLook, is_untouched
@@ -41,12 +40,12 @@ class CatchUp:
         embedder: Embedder,
         clock: Clock,
         ids: Ids,
-        thresholds: Callable[[str], Thresholds] = lambda _project: Thresholds(),
+        settings: SettingsOfProjects | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
-            thresholds: gives a project's thresholds.
+            settings: of projects, which comparisons go by; the defaults where they are not given.
         """
         self._ledger = ledger
         self._agenda = agenda
@@ -54,7 +53,7 @@ class CatchUp:
         self._embedder = embedder
         self._clock = clock
         self._ids = ids
-        self._thresholds = thresholds
+        self._settings = settings or DefaultSettings()
 
     async def execute(self) -> bool:
         """Takes up what waits in all projects, in the order of creation; false when the embedder is unavailable.
@@ -75,14 +74,15 @@ class CatchUp:
 
     async def _take_up(self, waiting: UnembeddedFact, vector: Vector) -> None:
         for _ in range(MAX_ATTEMPTS):
-            match = await self._match(waiting, vector) if waiting.undecided else None
+            thresholds = (await self._settings.of(waiting.project)).thresholds
+            match = await self._match(waiting, vector, thresholds) if waiting.undecided else None
             try:
-                await self._apply(waiting, vector, match)
+                await self._apply(waiting, vector, match, thresholds)
             except (_OvertakenError, ConcurrentUpdateError):
                 continue
             return
 
-    async def _match(self, waiting: UnembeddedFact, vector: Vector) -> Match | None:
+    async def _match(self, waiting: UnembeddedFact, vector: Vector, thresholds: Thresholds) -> Match | None:
         """Returns what the fact meets; without its embedding it is not among what is searched itself."""
         async with self._ledger.read(waiting.project) as session:
             fact = await session.facts.get(waiting.fact_id)
@@ -94,11 +94,13 @@ class CatchUp:
             fact.text,
             text_digest(fact.text),
             fact.valid_from,
-            self._thresholds(waiting.project),
+            thresholds,
             vector,
         )
 
-    async def _apply(self, waiting: UnembeddedFact, vector: Vector, match: Match | None) -> None:
+    async def _apply(
+        self, waiting: UnembeddedFact, vector: Vector, match: Match | None, thresholds: Thresholds
+    ) -> None:
         now = self._clock.now()
         async with self._ledger.write(waiting.project) as session:
             if not await session.work.take_fact(waiting.fact_id):
@@ -114,5 +116,5 @@ class CatchUp:
             moved_on = locked.revision != match.revision + 1
             if moved_on and await session.facts.changed_since(locked.partition_id, match.revision, match.probe):
                 raise _OvertakenError
-            look = SecondLook(session, locked, self._ids, now, self._thresholds(waiting.project))
+            look = SecondLook(session, locked, self._ids, now, thresholds)
             await look.take(fact, line, match, vector)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from concord_server.domain.choice import Hit
 from concord_server.domain.claim_check import ClaimCheck, JudgedFact, check_judged, check_slot, rendered
 from concord_server.domain.commands import ClaimInput, Violations, validate_claim
 from concord_server.domain.enums import Cardinality, ClaimSupport
-from concord_server.domain.model import Thresholds
 from concord_server.domain.queries import EVERY_FACT, FactFilter
 from concord_server.domain.search import SearchQuery, SearchResult
 from concord_server.domain.text import text_key, text_problem
@@ -18,6 +16,7 @@ from concord_server.ports.clock import Clock
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_one
 from concord_server.services.search import SearchFacts
@@ -61,22 +60,22 @@ class CheckClaim:
         judge: Judge,
         fallback: Judge,
         clock: Clock,
-        thresholds: Callable[[str], Thresholds] = lambda _project: Thresholds(),
+        settings: SettingsOfProjects | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
             judge: the project's judge.
             fallback: the judge to ask when that one is unavailable.
-            thresholds: gives a project's thresholds.
+            settings: of projects; the defaults where they are not given.
         """
         self._ledger = ledger
         self._embedder = embedder
         self._judge = judge
         self._fallback = fallback
         self._clock = clock
-        self._search = SearchFacts(ledger, embedder, clock)
-        self._thresholds = thresholds
+        self._settings = settings or DefaultSettings()
+        self._search = SearchFacts(ledger, embedder, clock, self._settings)
 
     async def execute(self, context: CallContext, question: ClaimQuestion) -> ClaimCheck:
         """Returns what the ledger says. Nothing is written, and no session is open while the judge thinks.
@@ -99,14 +98,15 @@ class CheckClaim:
         claim = given.normalised()
         of_one = slot_key(claim.subject, claim.predicate, claim.qualifiers)
         of_value = slot_key(claim.subject, claim.predicate, claim.qualifiers, discriminator=value_key(claim.value))
+        settings = await self._settings.of(context.project)
         async with self._ledger.read(context.project) as session:
             cardinality = await session.slots.cardinality(claim.predicate)
             facts = await session.search.of_slots([of_one, of_value], where)
         stored = replace(claim, cardinality=cardinality or Cardinality.SINGLE)
-        return check_slot(stored, facts, self._clock.now())
+        return check_slot(stored, facts, self._clock.now(), settings.horizons)
 
     async def _by_search(self, context: CallContext, text: str, where: FactFilter) -> ClaimCheck:
-        thresholds = self._thresholds(context.project)
+        thresholds = (await self._settings.of(context.project)).thresholds
         query = SearchQuery(text, where, top_k=_SEARCHED, include_conflicted=True)
         vector = await embed_one(self._embedder, text)
         found = await self._search.find(context, query, vector)

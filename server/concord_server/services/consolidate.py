@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.consolidation import MAX_ATTEMPTS, setback
-from concord_server.domain.enums import ContradictionPolicy, Trust
+from concord_server.domain.enums import Trust
 from concord_server.domain.errors import ConcurrentUpdateError, LeaseLostError, OverloadedError, UnavailableError
 from concord_server.domain.events import Event, EventCandidate, Failure
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.events import ExtractionError, Extractor, Lease
 from concord_server.ports.ledger import Ledger, WriteSession
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.apply_event import Applied, EventApplier, PreparedEvent, UnplaceableError, prepare
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_all
@@ -36,13 +37,6 @@ class _DryRun(Exception):  # noqa: N818 - it carries a plan out of a transaction
         self.planned = planned
 
 
-@dataclass(frozen=True, slots=True)
-class CandidatePolicies:
-    """What a candidate that does not supersede does against another value, by project."""
-
-    of: Callable[[str], ContradictionPolicy] = lambda _project: ContradictionPolicy.CONFLICT
-
-
 class ConsolidateEvent:
     """The unit of every run: one event, all of its candidates, in one transaction."""
 
@@ -53,18 +47,19 @@ class ConsolidateEvent:
         clock: Clock,
         ids: Ids,
         extractor: Extractor | None = None,
-        policies: CandidatePolicies | None = None,
+        settings: SettingsOfProjects | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
             extractor: takes candidates from events that have none; without it such events wait.
+            settings: of projects; the defaults where they are not given.
         """
         self._ledger = ledger
         self._embedder = embedder
         self._clock = clock
         self._extractor = extractor
-        self._policies = policies or CandidatePolicies()
+        self._settings = settings or DefaultSettings()
         self._applier = EventApplier(ids)
 
     @property
@@ -165,7 +160,7 @@ class ConsolidateEvent:
             ExtractionError: the model failed.
             OverloadedError: too many texts wait to be embedded.
         """
-        policy = self._policies.of(project)
+        policy = (await self._settings.of(project)).candidate_policy
         prepared = [prepare(event, await self._candidates(project, run_id, event), policy) for event in events]
         texts = list(dict.fromkeys(text for one in prepared for text in one.texts))
         vectors = await embed_all(self._embedder, texts) if texts else []

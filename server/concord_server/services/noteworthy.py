@@ -6,15 +6,17 @@ from concord_server.domain.noteworthiness import RankedFact, noteworthiness_of
 from concord_server.domain.queries import CurrentRead, Cursor, FactFilter, Page
 from concord_server.ports.clock import Clock
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.context import CallContext
 
 
 class ListNoteworthyFacts:
     """Ranks current facts by confidence, number of sources and recency."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, settings: SettingsOfProjects | None = None) -> None:
         self._ledger = ledger
         self._clock = clock
+        self._settings = settings or DefaultSettings()
 
     async def execute(
         self,
@@ -29,7 +31,8 @@ class ListNoteworthyFacts:
         All pages rank as of the first one's time, so that none repeats or skips a fact because time passed.
         """
         now = self._clock.now()
-        current = CurrentRead(now, include_conflicted=include_conflicted)
+        horizons = (await self._settings.of(context.project)).horizons
+        current = CurrentRead(now, include_conflicted=include_conflicted, horizons=horizons)
         async with self._ledger.read(context.project) as session:
             page, moment = await session.briefings.ranked(
                 where, current, now=now, after=after, size=size, active_first=False

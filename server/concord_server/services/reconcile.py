@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from concord_server.domain.commands import ReconcileCommand, Violations, validate_reconcile
+from concord_server.domain.commands import (
+    ANY_THRESHOLDS,
+    ReconcileCommand,
+    Violations,
+    validate_reconcile,
+    validate_thresholds,
+)
 from concord_server.domain.enums import EvolutionType, FactType, ReconcileAction
 from concord_server.domain.errors import ConcurrentUpdateError
 from concord_server.domain.model import Decision, Thresholds
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.embedding import NOT_EMBEDDED, embed_one
@@ -59,12 +65,12 @@ class Reconcile:
         embedder: Embedder,
         clock: Clock,
         ids: Ids,
-        thresholds: Callable[[str], Thresholds] = lambda _project: Thresholds(),
+        settings: SettingsOfProjects | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
-            thresholds: gives a project's thresholds.
+            settings: of projects, for what calls leave open; the defaults where they are not given.
         """
         self._ledger = ledger
         self._matcher = matcher
@@ -73,7 +79,7 @@ class Reconcile:
         self._ids = ids
         self._writer = TimelineWriter(ids)
         self._turns = Turns()
-        self._thresholds = thresholds
+        self._settings = settings or DefaultSettings()
 
     async def execute(
         self,
@@ -89,42 +95,65 @@ class Reconcile:
             vector: embedding of the text, where the caller has it already.
 
         Raises:
-            InvalidFieldsError: the statement is malformed; nothing was read or written.
+            InvalidFieldsError: the statement is malformed; nothing was written.
             RequestIdReusedError: the request id was used for another request.
             ConcurrentUpdateError: others kept changing what the statement meets.
         """
-        self.validate(context, command)
+        self._check(command)
         if command.validate_only:
             idempotency = None
+        # Before the settings are looked at: they may have changed since the request was answered.
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
             return known
+        command, thresholds = await self._by_settings(context, command)
         for _ in range(MAX_ATTEMPTS):
             try:
-                return await self._attempt(context, await self._resolved(context, command), idempotency, vector)
+                resolved = await self._resolved(context, command)
+                return await self._attempt(context, resolved, thresholds, idempotency, vector)
             except (_OvertakenError, ConcurrentUpdateError):
                 continue
         raise ConcurrentUpdateError("others kept changing what this statement meets; send it again")
 
-    def validate(self, context: CallContext, command: ReconcileCommand) -> None:
-        """Checks a statement without reading or writing.
+    async def validate(self, context: CallContext, command: ReconcileCommand) -> None:
+        """Checks a statement; nothing is written.
 
         Raises:
             InvalidFieldsError: the statement is malformed.
         """
+        self._check(command)
+        await self._by_settings(context, command)
+
+    def _check(self, command: ReconcileCommand) -> None:
+        """Checks what no setting has a say in."""
         found = Violations()
-        validate_reconcile(command, self._thresholds(context.project), self._clock.now(), found)
+        validate_reconcile(command, ANY_THRESHOLDS, self._clock.now(), found)
         found.raise_if_any()
+
+    async def _by_settings(
+        self, context: CallContext, command: ReconcileCommand
+    ) -> tuple[ReconcileCommand, Thresholds]:
+        """Returns the statement with the project's policy where it has none, and the thresholds it goes by.
+
+        Raises:
+            InvalidFieldsError: its thresholds and those of the project are not in order.
+        """
+        settings = await self._settings.of(context.project)
+        found = Violations()
+        validate_thresholds(command.thresholds, settings.thresholds, found)
+        found.raise_if_any()
+        policy = command.contradiction_policy or settings.contradiction_policy
+        return replace(command, contradiction_policy=policy), command.thresholds.over(settings.thresholds)
 
     async def _attempt(
         self,
         context: CallContext,
         command: ReconcileCommand,
+        thresholds: Thresholds,
         idempotency: Idempotency[ReconcileResult] | None,
         vector: Vector | None,
     ) -> ReconcileResult | Replay:
         now = self._clock.now()
-        thresholds = command.thresholds.over(self._thresholds(context.project))
         match: Match | None = None
         warnings: tuple[str, ...] = ()
         if command.claim is None and command.type is not FactType.EVENT:

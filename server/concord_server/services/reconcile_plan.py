@@ -286,7 +286,7 @@ class Planner:
         start = self._start
         if corroborates is not None and _says_nothing_of_time(command) and _is_over(corroborates, start):
             start = corroborates.valid_from
-        supersede = command.contradiction_policy is ContradictionPolicy.SUPERSEDE
+        supersede = command.contradiction_policy is not ContradictionPolicy.CONFLICT
         return Statement(
             assertion_id=self._ids.new(),
             new_fact_id=self._ids.new(),

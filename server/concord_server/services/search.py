@@ -7,11 +7,13 @@ from datetime import datetime
 
 from concord_server.domain.commands import Violations
 from concord_server.domain.enums import FactStatus
+from concord_server.domain.freshness import Horizons
 from concord_server.domain.queries import CurrentRead, FactFilter
 from concord_server.domain.search import SearchQuery, SearchResult, fuse, ranked_depth
 from concord_server.ports.clock import Clock
 from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_one
 
@@ -19,10 +21,13 @@ from concord_server.services.embedding import embed_one
 class SearchFacts:
     """Finds facts by meaning and by words, best first."""
 
-    def __init__(self, ledger: Ledger, embedder: Embedder, clock: Clock) -> None:
+    def __init__(
+        self, ledger: Ledger, embedder: Embedder, clock: Clock, settings: SettingsOfProjects | None = None
+    ) -> None:
         self._ledger = ledger
         self._embedder = embedder
         self._clock = clock
+        self._settings = settings or DefaultSettings()
 
     async def execute(self, context: CallContext, query: SearchQuery) -> list[SearchResult]:
         """Returns what was found; by words alone while the embedder is unavailable.
@@ -37,7 +42,8 @@ class SearchFacts:
 
     async def find(self, context: CallContext, query: SearchQuery, vector: Vector | None) -> list[SearchResult]:
         """Returns what was found for a query whose embedding is known, ``None`` where it cannot be had."""
-        where, current = scope(query, self._clock.now())
+        horizons = (await self._settings.of(context.project)).horizons
+        where, current = scope(query, self._clock.now(), horizons)
         async with self._ledger.read(context.project) as session:
             words = await session.search.words(query.text)
             hits = await session.search.hits(
@@ -53,7 +59,7 @@ class SearchFacts:
         ]
 
 
-def scope(query: SearchQuery, now: datetime) -> tuple[FactFilter, CurrentRead | None]:
+def scope(query: SearchQuery, now: datetime, horizons: Horizons) -> tuple[FactFilter, CurrentRead | None]:
     """Returns which facts a query is about.
 
     Unless it names statuses or a valid time, it is a current read: at ``now``, or at the recorded time that it
@@ -63,7 +69,7 @@ def scope(query: SearchQuery, now: datetime) -> tuple[FactFilter, CurrentRead | 
     where = query.where
     if where.as_of is None and not where.statuses:
         moment = where.known_at or now
-        return where, CurrentRead(moment, query.include_superseded, query.include_conflicted)
+        return where, CurrentRead(moment, query.include_superseded, query.include_conflicted, horizons)
     statuses = where.statuses
     if statuses and query.include_superseded:
         statuses = tuple(dict.fromkeys((*statuses, FactStatus.SUPERSEDED)))

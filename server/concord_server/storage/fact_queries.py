@@ -36,7 +36,7 @@ from sqlalchemy.types import TypeEngine
 
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import InvalidFieldsError, InvalidPageTokenError
-from concord_server.domain.freshness import STALE_AFTER
+from concord_server.domain.freshness import STALE_ONES
 from concord_server.domain.model import EntityRef, Fact
 from concord_server.domain.queries import ORDERABLE_FIELDS, CurrentRead, Cursor, FactFilter, FactOrder, Page
 from concord_server.storage.columns import TIMESTAMP
@@ -126,7 +126,8 @@ def parameters_of(project: str, where: FactFilter, current: CurrentRead | None =
             values |= entity_parameters(name, entity)
     if current is not None:
         values["current_moment"] = current.moment
-        values |= {f"fresh_{v.value}": current.moment - horizon for v, horizon in STALE_AFTER.items()}
+        horizons = current.horizons
+        values |= {f"fresh_{v.value}": horizons.oldest_fresh(v, current.moment) for v in STALE_ONES}
     return values
 
 
@@ -202,7 +203,7 @@ def _current(shape: Shape) -> list[ColumnElement[bool]]:
             table.c.volatility != volatility.value,
             table.c.last_reinforce_time >= bindparam(f"fresh_{volatility.value}", type_=TIMESTAMP),
         )
-        for volatility in STALE_AFTER
+        for volatility in STALE_ONES
     )
     held = and_(holding, _holds_at(table, bindparam("current_moment", type_=TIMESTAMP)), *fresh)
     if superseded:

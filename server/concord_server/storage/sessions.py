@@ -25,6 +25,7 @@ from concord_server.ports.ledger import (
     WriteSession,
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.ports.watch import ChangeLogRepository
@@ -47,6 +48,7 @@ from concord_server.storage.requests import PostgresRequests
 from concord_server.storage.run_queue import PostgresRunQueue
 from concord_server.storage.runs import PostgresRuns
 from concord_server.storage.search import PostgresSearch
+from concord_server.storage.settings import PostgresSettings
 from concord_server.storage.slots import PostgresSlots
 from concord_server.storage.sources import PostgresSources
 from concord_server.storage.statements import SessionContext, Statements
@@ -74,6 +76,7 @@ class PostgresSession:
         self.events: EventRepository = PostgresEvents(context)
         self.runs: RunRepository = PostgresRuns(context)
         self.leases: LeaseRepository = PostgresLeases(context)
+        self.settings: SettingsRepository = PostgresSettings(context)
 
 
 class PostgresLedger:

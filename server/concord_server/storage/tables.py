@@ -37,7 +37,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.timeline import AssertionKind, AssertionState
-from concord_server.storage import event_tables, fact_tables
+from concord_server.storage import event_tables, fact_tables, settings_tables
 from concord_server.storage.columns import (
     TIMESTAMP,
     counter,
@@ -73,6 +73,8 @@ projects = Table(
     project_key(),
     counter("change_sequence"),
     moment("create_time"),
+    Column("display_name", Text, nullable=False, server_default=""),
+    Index(None, "create_time", "project_id"),
 )
 
 deployment = Table(
@@ -301,6 +303,7 @@ __all__ = [
     "predicates",
     "projects",
     "request_ids",
+    "settings_tables",
     "slot_assertions",
     "slots",
 ]

@@ -10,6 +10,7 @@ import pytest
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.model import Fact
+from concord_server.domain.project_settings import OwnSettings
 from concord_server.domain.queries import FactFilter, FactOrder
 from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
 from concord_server.providers.embedders.onnx import OnnxEmbedder
@@ -23,6 +24,7 @@ from concord_server.services.matching import Matcher
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.results import ReconcileResult
+from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.storage.sessions import PostgresLedger
 
@@ -75,7 +77,8 @@ class Desk:
         self.embedder = SwitchableEmbedder(embedder)
         ids = TimeOrderedIds()
         matcher = Matcher(ledger, self.embedder, judge, judge)
-        self.reconciles = Reconcile(ledger, matcher, self.embedder, self.clock, ids)
+        self.settings = CachedSettings(ledger, kept_seconds=0.0)
+        self.reconciles = Reconcile(ledger, matcher, self.embedder, self.clock, ids, self.settings)
         self.batches = BatchReconcile(self.reconciles, self.embedder)
         self.statuses = UpdateFactStatus(ledger, self.clock, ids)
         self.resolves = ResolveConflict(ledger, self.clock, ids)
@@ -88,6 +91,12 @@ class Desk:
         result = await self.reconciles.execute(self.context, ReconcileCommand(text=text, **fields))  # type: ignore[arg-type]
         assert not isinstance(result, Replay)
         return result
+
+    async def settle(self, own: OwnSettings) -> None:
+        """Sets what the project goes by from now on."""
+        async with self.ledger.write(self.context.project) as session:
+            await session.settings.lock()
+            await session.settings.save(own)
 
     async def move(self, fact: Fact, status: FactStatus, reason: str = "a test") -> Fact:
         """Changes a fact's status."""

@@ -9,10 +9,18 @@ from datetime import timedelta
 
 import pytest
 from concord_server.domain.commands import ClaimInput
-from concord_server.domain.enums import CandidateOutcome, EventState, FactStatus, RunState, Trust
+from concord_server.domain.enums import (
+    CandidateOutcome,
+    ContradictionPolicy,
+    EventState,
+    FactStatus,
+    RunState,
+    Trust,
+)
 from concord_server.domain.errors import IdempotencyKeyReusedError, LeaseLostError, RunAlreadyFinishedError
 from concord_server.domain.events import NewEvent
 from concord_server.domain.model import EntityRef
+from concord_server.domain.project_settings import OwnSettings
 from concord_server.domain.runs import EventOutcome, Run, RunMessage, RunScope
 from concord_server.ports.embedder import EmbedderOverloadedError
 from concord_server.services.events import RetryEvents
@@ -104,6 +112,17 @@ class TestRuns:
         assert (summary.extract.created, summary.extract.duplicate) == (1, 1)
         [fact] = await bench.facts()
         assert (fact.source_count, fact.reinforcement_count) == (1, 0)
+
+    async def test_what_a_candidate_does_against_another_value_is_the_projects_to_say(self, bench: Bench):
+        await bench.append(said("pro", 0), said("free", 1, supersede=False))
+        _, outcomes = await bench.worked()
+        assert outcomes[1].candidates[0].outcome.name == "CONFLICTED"
+        async with bench.ledger.write(bench.project) as session:
+            await session.settings.lock()
+            await session.settings.save(OwnSettings(candidate_policy=ContradictionPolicy.SUPERSEDE))
+        await bench.append(said("pro", 0, subject="u2"), said("free", 1, subject="u2", supersede=False))
+        _, outcomes = await bench.worked()
+        assert outcomes[1].candidates[0].outcome.name == "SUPERSEDED"
 
     async def test_lower_trust_waits_and_a_trusted_statement_of_it_activates_it(self, bench: Bench):
         await bench.append(

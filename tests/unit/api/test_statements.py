@@ -50,7 +50,7 @@ def test_a_request_of_nothing_but_text_has_the_defaults_of_the_contract():
     command, idempotency = parse(request(text="Alice lives in Paris"))
     assert command == ReconcileCommand(text="Alice lives in Paris")
     assert command.type is FactType.ASSERTION
-    assert command.contradiction_policy is ContradictionPolicy.SUPERSEDE
+    assert command.contradiction_policy is None  # which leaves the project's
     assert command.volatility is None
     assert command.thresholds == ThresholdOverrides(None, None, None)
     assert idempotency is None

@@ -20,23 +20,21 @@ from concord_server.api.parsing.fields import parse_entity, parse_enum, parse_ti
 from concord_server.api.parsing.idempotency import parse_idempotency
 from concord_server.api.wellknown import to_json, to_json_object
 from concord_server.domain.commands import (
+    ANY_THRESHOLDS,
     ClaimInput,
     ReconcileCommand,
     ThresholdOverrides,
     Violations,
     validate_reconcile,
 )
-from concord_server.domain.enums import ContentRelationship, ContradictionPolicy, EvidenceStance, FactType, Trust
+from concord_server.domain.enums import ContentRelationship, EvidenceStance, FactType, Trust
 from concord_server.domain.errors import InvalidFieldsError
-from concord_server.domain.model import ContentLink, EvidenceInput, SourceInput, Thresholds
+from concord_server.domain.model import ContentLink, EvidenceInput, SourceInput
 from concord_server.services.context import Idempotency
 from concord_server.services.results import ReconcileResult
 
 RECONCILE_METHOD = "concord.v1.ReconcileService/Reconcile"
 """The method under which request ids of statements are kept, through whichever RPC they come."""
-
-_ANY_THRESHOLDS = Thresholds(similarity=1.0, conflict=0.0)
-"""Stands for a project's thresholds where they are not known: no override alone is out of order with it."""
 
 
 def parse_statement(
@@ -62,7 +60,7 @@ def parse_statement(
     try:
         found.raise_if_any()
     except InvalidFieldsError:
-        validate_reconcile(command, _ANY_THRESHOLDS, now, found)
+        validate_reconcile(command, ANY_THRESHOLDS, now, found)
         found.raise_if_any()
     return command, None if command.validate_only else idempotency
 
@@ -86,8 +84,7 @@ def _command(request: reconcile_service_pb2.ReconcileRequest, found: Violations)
         thresholds=_thresholds(request),
         contradiction_policy=parse_enum(
             "contradiction_policy", request.contradiction_policy, CONTRADICTION_POLICY, found
-        )
-        or ContradictionPolicy.SUPERSEDE,
+        ),
         corroboration_score=request.corroboration_score,
         volatility=parse_enum("volatility", request.volatility, VOLATILITY, found),
         metadata=to_json_object(request.metadata),
