@@ -33,7 +33,7 @@ from concord_server.providers.system import SystemClock
 from concord_server.services.briefing import BriefingQuery, GetEntityBriefing
 from concord_server.services.context import CallContext
 from concord_server.services.search import SearchFacts
-from concord_server.storage import search as storage_search
+from concord_server.storage import hybrid
 from concord_server.storage.embedded import EmbeddedPostgres
 from concord_server.storage.engine import create_engine
 from concord_server.storage.migrate import migrate
@@ -86,23 +86,23 @@ async def recall(ledger: PostgresLedger, loaded: Loaded, where: FactFilter, quer
             hits = await session.search.hits(
                 where, current, vector=query.vector, words=(), depth=ranked_depth(TOP)
             )
-            ranked = sorted(hits, key=lambda hit: (-(hit.similarity or -1.0), hit.fact_id))[:TOP]
-            found += len({hit.fact_id for hit in ranked} & {loaded.ids[index] for index in nearest})
+            ranked = sorted(hits, key=lambda hit: (-(hit.similarity or -1.0), hit.item_id))[:TOP]
+            found += len({hit.item_id for hit in ranked} & {loaded.ids[index] for index in nearest})
     return round(found / (TOP * len(queries)), 4)
 
 
 async def fused_recall(search: SearchFacts, loaded: Loaded, where: FactFilter, queries: Sequence[Query]) -> float:
     """Returns which part of the ten best facts, by both rankings over all facts, is among the ten returned."""
     context, found = CallContext(loaded.project), 0
-    limit = storage_search.EXACT_SEARCH_LIMIT
+    limit = hybrid.EXACT_SEARCH_LIMIT
     for query in queries:
         asked = SearchQuery(query.text, where, top_k=TOP)
         returned = await search.find(context, asked, query.vector)
-        storage_search.EXACT_SEARCH_LIMIT = len(loaded.ids)
+        hybrid.EXACT_SEARCH_LIMIT = len(loaded.ids)
         try:
             exact = await search.find(context, asked, query.vector)
         finally:
-            storage_search.EXACT_SEARCH_LIMIT = limit
+            hybrid.EXACT_SEARCH_LIMIT = limit
         found += len({r.fact.fact_id for r in returned} & {r.fact.fact_id for r in exact})
     return round(found / (TOP * len(queries)), 4)
 

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from concord_server.domain.commands import ClaimInput
 from concord_server.domain.enums import CandidateOutcome, EventState, RunState, Trust
+from concord_server.domain.event_search import EventMatch
 from concord_server.domain.events import Appended, Event, EventCandidate, EventMessage, Failure
 from concord_server.domain.model import EntityRef, SourceInput
 from concord_server.domain.runs import (
@@ -46,6 +47,7 @@ EVENT = Event(
     last_error=Failure("UNAVAILABLE", "the embedder is overloaded"),
     retry_time=NOW + timedelta(seconds=20),
 )
+MATCH = EventMatch(EVENT, similarity=0.75, text_rank=0.06, score=2 / 61)
 RUN = Run(RUN_ID, RunState.QUEUED, RunScope(EntityRef("User", "u1")), NOW, extract=Progress(total=1))
 ENDED = Run(
     RUN_ID,

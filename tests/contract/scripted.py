@@ -29,7 +29,7 @@ from concord_server.services.withdraw_source import Withdrawal
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 
 from tests.contract.briefing_values import BRIEFING, CHECK, ENTITY, FOUND, RANKED
-from tests.contract.event_values import APPENDED, EVENT, MESSAGES, RUN
+from tests.contract.event_values import APPENDED, EVENT, MATCH, MESSAGES, RUN
 from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT, VERSION
 from tests.support.watching import FakeTiming, MemoryLog
 
@@ -188,6 +188,7 @@ class ConsolidateScript:
     watch_run: ScriptedRunWatch = field(default_factory=ScriptedRunWatch)
     get_event: Scripted = field(default_factory=lambda: Scripted(EVENT))
     list_events: Scripted = field(default_factory=lambda: Scripted(Page([EVENT], None, 1)))
+    search_events: Scripted = field(default_factory=lambda: Scripted([MATCH]))
     retry_events: Scripted = field(default_factory=lambda: Scripted(3))
 
     def use_cases(self) -> ConsolidateUseCases:

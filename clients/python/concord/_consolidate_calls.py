@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concord import _parse, _requests
 from concord import events as e
 from concord._call import Call, Rpc
-from concord._convert import duration_from_proto, optional_struct, time_to_proto
+from concord._convert import duration_from_proto, optional_struct, struct_from_proto, time_to_proto
 from concord._watch import Watch
 from concord.enums import (
     CandidateOutcome,
@@ -32,6 +32,7 @@ _LIST_RUNS = Rpc.of(_SERVICE, pb.ListRunsRequest, pb.ListRunsResponse)
 _CANCEL = Rpc.of(_SERVICE, pb.CancelRunRequest, pb.CancelRunResponse)
 _GET_EVENT = Rpc.of(_SERVICE, pb.GetEventRequest, pb.GetEventResponse)
 _LIST_EVENTS = Rpc.of(_SERVICE, pb.ListEventsRequest, pb.ListEventsResponse)
+_SEARCH_EVENTS = Rpc.of(_SERVICE, pb.SearchEventsRequest, pb.SearchEventsResponse)
 _RETRY = Rpc.of(_SERVICE, pb.RetryEventsRequest, pb.RetryEventsResponse)
 WATCH_RUN = Rpc.of(_SERVICE, pb.WatchRunRequest, pb.WatchRunResponse)
 
@@ -148,6 +149,42 @@ def list_events(
     return _LIST_EVENTS.call(request, parse, timeout=timeout)
 
 
+def search_events(
+    subject: EntityRef,
+    query: str,
+    *,
+    states: Sequence[EventState] = (),
+    access_scope: str | None = None,
+    top_k: int = 0,
+    timeout: float | None = None,
+) -> Call[tuple[e.EventMatch, ...]]:
+    """Finds events of a subject by meaning and by words, best first; new ones within seconds of their appending.
+
+    Args:
+        subject: whose events.
+        query: what to find, with at least one letter or digit.
+        states: only events in these states; empty for all.
+        access_scope: only this scope; "" for unscoped events, None for all that the credential may read.
+        top_k: how many to return, at most 100; 0 means 10.
+        timeout: seconds for all attempts; None means the client's default.
+    """
+    request = pb.SearchEventsRequest(
+        subject=_requests.entity(subject),
+        query=query,
+        access_scope=access_scope,
+        states=_requests.numbers(states),
+        top_k=top_k,
+    )
+    return _SEARCH_EVENTS.call(request, _matches, timeout=timeout)
+
+
+def _matches(response: pb.SearchEventsResponse) -> tuple[e.EventMatch, ...]:
+    return tuple(
+        e.EventMatch(event=event(found), similarity=m.similarity, text_rank=m.text_rank, score=m.score)
+        for found, m in zip(response.events, response.matches, strict=True)
+    )
+
+
 def retry_events(
     *,
     states: Sequence[EventState] = (),
@@ -252,6 +289,11 @@ def event(given: cpb.Event) -> e.Event:
         subject=_parse.owner(given.subject),
         kind=given.kind,
         text=given.text,
+        payload=struct_from_proto(given.payload),
+        messages=tuple(
+            e.EventMessage(role=m.role, text=m.text, name=m.name, time=_parse.time(m, "time"))
+            for m in given.messages
+        ),
         occur_time=_parse.time(given, "occur_time"),
         trust=enum_from_proto(Trust, given.trust),
         access_scope=given.access_scope,

@@ -161,6 +161,7 @@ class Client(_sync.Base):
     get_event = _sync.unary(consolidating.get_event)
     list_events = _sync.items(consolidating.list_events)
     list_events_page = _sync.unary(consolidating.list_events)
+    search_events = _sync.unary(consolidating.search_events)
     retry_events = _sync.unary(consolidating.retry_events)
 
     branch = _sync.unary(evolution.branch)
@@ -299,6 +300,7 @@ class AsyncClient(_aio.Base):
     get_event = _aio.unary(consolidating.get_event)
     list_events = _aio.items(consolidating.list_events)
     list_events_page = _aio.unary(consolidating.list_events)
+    search_events = _aio.unary(consolidating.search_events)
     retry_events = _aio.unary(consolidating.retry_events)
 
     branch = _aio.unary(evolution.branch)

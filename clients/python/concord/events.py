@@ -112,6 +112,8 @@ class Event:
     subject: EntityRef
     kind: str
     text: str
+    payload: Mapping[str, JsonValue]
+    messages: tuple[EventMessage, ...]
     occur_time: datetime | None
     trust: Trust
     access_scope: str
@@ -124,6 +126,22 @@ class Event:
     retry_time: datetime | None
     create_time: datetime | None
     update_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventMatch:
+    """An event that was found.
+
+    Attributes:
+        similarity: cosine with the query, in [-1, 1]; 0 while the event or the query has no embedding.
+        text_rank: how well its words match, 0 when none does.
+        score: what the order goes by, the fusion of both rankings.
+    """
+
+    event: Event
+    similarity: float
+    text_rank: float
+    score: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from concord_server.domain.enums import EventState, RunState
+from concord_server.domain.event_search import EventMatch, EventQuery
 from concord_server.domain.events import Appended, Event, EventFilter, NewEvent
 from concord_server.domain.model import EntityRef
 from concord_server.domain.queries import Cursor, FactOrder, Page
@@ -95,6 +96,13 @@ class ListEvents(Protocol):
         """Returns a page."""
 
 
+class SearchEvents(Protocol):
+    """Finds events by meaning and by words."""
+
+    async def execute(self, context: CallContext, query: EventQuery, /) -> Sequence[EventMatch]:
+        """Returns what was found, best first."""
+
+
 class RetryEvents(Protocol):
     """Gives failed events another chance."""
 
@@ -121,4 +129,5 @@ class ConsolidateUseCases:
     watch_run: WatchRun
     get_event: GetEvent
     list_events: ListEvents
+    search_events: SearchEvents
     retry_events: RetryEvents

@@ -17,6 +17,7 @@ from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.events import GetEvent, ListEvents, RetryEvents
 from concord_server.services.runs import CancelRun, GetRun, ListRuns, StartRun
+from concord_server.services.search_events import SearchEvents
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.watch_run import WatchRun
 from concord_server.storage.sessions import PostgresLedger
@@ -82,6 +83,7 @@ def consolidate_use_cases(
         watch_run=WatchRun(ledger, signals),
         get_event=GetEvent(ledger),
         list_events=ListEvents(ledger),
+        search_events=SearchEvents(ledger, embedder),
         retry_events=RetryEvents(ledger, clock),
     )
 

@@ -31,6 +31,7 @@ from concord_server.services.decisions import GetDecision
 from concord_server.services.entities import ChangeLinks, ListEntities
 from concord_server.services.facts import GetFact, ListFacts
 from concord_server.services.history import ListFactVersions
+from concord_server.services.index_events import IndexEvents
 from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree, GetLatestInChain
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
@@ -52,6 +53,7 @@ from concord_server.storage.notifications import ChangeListener
 from concord_server.storage.sessions import PostgresLedger
 from concord_server.worker.background import Background
 from concord_server.worker.catching_up import catching_up
+from concord_server.worker.indexing import indexing
 from concord_server.worker.scheduler import scheduling
 from concord_server.worker.worker import Doorbell
 
@@ -124,6 +126,7 @@ def background_work(
         [
             scheduling(ActivateScheduled(ledger, ledger.agenda, clock, ids), clock),
             catching_up(CatchUp(ledger, ledger.agenda, matcher, embedder, clock, ids, project_settings)),
+            indexing(IndexEvents(ledger, ledger.event_agenda, embedder)),
         ]
     )
     background.start()

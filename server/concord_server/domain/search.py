@@ -49,14 +49,15 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """A fact that was found by one way or both.
+    """A fact or an event that was found by one way or both.
 
     Attributes:
+        item_id: its id.
         similarity: cosine with the query, in [-1, 1]; ``None`` where either has no vector.
         text_rank: how well its words match, 0 when none does.
     """
 
-    fact_id: UUID
+    item_id: UUID
     similarity: float | None
     text_rank: float = 0.0
 
@@ -96,11 +97,11 @@ def fuse(hits: Iterable[SearchHit], top_k: int, *, min_similarity: float = 0.0) 
     The order is total: by score, then similarity, then id. Both rankings end at :func:`ranked_depth`.
 
     Args:
-        hits: of both ways, a fact may occur in each.
+        hits: of both ways, an item may occur in each.
         top_k: how many to return.
         min_similarity: leaves out what is less similar and matches no word; 0 leaves out nothing.
     """
-    found = _by_fact(hits)
+    found = _by_item(hits)
     if min_similarity > 0:
         found = {i: h for i, h in found.items() if h.text_rank > 0 or _similarity(h) >= min_similarity}
     depth = ranked_depth(top_k)
@@ -109,21 +110,21 @@ def fuse(hits: Iterable[SearchHit], top_k: int, *, min_similarity: float = 0.0) 
     scores: dict[UUID, float] = {}
     for ranking in (alike, worded):
         for rank, hit in enumerate(ranking, start=1):
-            scores[hit.fact_id] = scores.get(hit.fact_id, 0.0) + 1.0 / (FUSION_CONSTANT + rank)
-    scored = [ScoredHit(found[fact_id], score) for fact_id, score in scores.items()]
+            scores[hit.item_id] = scores.get(hit.item_id, 0.0) + 1.0 / (FUSION_CONSTANT + rank)
+    scored = [ScoredHit(found[item_id], score) for item_id, score in scores.items()]
     scored.sort(key=lambda s: (-s.score, *_by_similarity(s.hit)))
     return scored[:top_k]
 
 
-def _by_fact(hits: Iterable[SearchHit]) -> Mapping[UUID, SearchHit]:
-    """Returns one hit per fact, with what either way knows of it."""
+def _by_item(hits: Iterable[SearchHit]) -> Mapping[UUID, SearchHit]:
+    """Returns one hit per item, with what either way knows of it."""
     found: dict[UUID, SearchHit] = {}
     for hit in hits:
-        known = found.get(hit.fact_id)
+        known = found.get(hit.item_id)
         if known is not None:
             similarity = hit.similarity if known.similarity is None else known.similarity
-            hit = SearchHit(hit.fact_id, similarity, max(hit.text_rank, known.text_rank))  # noqa: PLW2901
-        found[hit.fact_id] = hit
+            hit = SearchHit(hit.item_id, similarity, max(hit.text_rank, known.text_rank))  # noqa: PLW2901
+        found[hit.item_id] = hit
     return found
 
 
@@ -132,7 +133,7 @@ def _similarity(hit: SearchHit) -> float:
 
 
 def _by_similarity(hit: SearchHit) -> tuple[float, UUID]:
-    return (-_similarity(hit), hit.fact_id)
+    return (-_similarity(hit), hit.item_id)
 
 
 def _by_words(hit: SearchHit) -> tuple[float, float, UUID]:

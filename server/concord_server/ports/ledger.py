@@ -45,6 +45,7 @@ from concord_server.ports.agenda import WorkRepository
 from concord_server.ports.briefing import BriefingRepository
 from concord_server.ports.embedder import Vector
 from concord_server.ports.entities import EntityRepository
+from concord_server.ports.event_search import EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.project_settings import SettingsRepository
@@ -330,6 +331,7 @@ class ReadSession(Protocol):
     briefings: BriefingRepository
     entities: EntityRepository
     events: EventRepository
+    event_search: EventSearchRepository
     runs: RunRepository
     leases: LeaseRepository
     settings: SettingsRepository

@@ -50,12 +50,12 @@ class SearchFacts:
                 where, current, vector=vector, words=words, depth=ranked_depth(query.top_k)
             )
             best = fuse(hits, query.top_k, min_similarity=query.min_similarity)
-            facts = await session.search.recorded([scored.hit.fact_id for scored in best], where.known_at)
+            facts = await session.search.recorded([scored.hit.item_id for scored in best], where.known_at)
         by_id = {fact.fact_id: fact for fact in facts}
         return [
-            SearchResult(by_id[s.hit.fact_id], s.hit.similarity or 0.0, s.hit.text_rank, s.score)
+            SearchResult(by_id[s.hit.item_id], s.hit.similarity or 0.0, s.hit.text_rank, s.score)
             for s in best
-            if s.hit.fact_id in by_id
+            if s.hit.item_id in by_id
         ]
 
 

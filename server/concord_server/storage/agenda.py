@@ -31,6 +31,8 @@ from concord_server.domain.enums import DecisionBasis, FactStatus
 from concord_server.ports.agenda import DueSlot, UnembeddedFact
 from concord_server.storage.columns import TIMESTAMP
 from concord_server.storage.errors import translated_errors
+from concord_server.storage.event_search import WAITS
+from concord_server.storage.event_tables import event_search
 from concord_server.storage.fact_tables import fact_search, facts
 from concord_server.storage.partitions import partition_from_row
 from concord_server.storage.statements import PROJECT, SessionContext
@@ -42,7 +44,7 @@ _SCHEDULED = and_(facts.c.status == FactStatus.PENDING.value, facts.c.conflict_i
 
 
 class PostgresAgenda:
-    """Implements :class:`~concord_server.ports.agenda.Agenda`."""
+    """Implements :class:`~concord_server.ports.agenda.Agenda`, and the same for events that are to be findable."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         """Takes an engine of :func:`~concord_server.storage.engine.create_engine`."""
@@ -84,6 +86,15 @@ class PostgresAgenda:
             UnembeddedFact(row.project_id, row.fact_id, partition_from_row(row), row.text, row.undecided)
             for row in rows
         ]
+
+    async def project_with_unsearchable_events(self, *, after: str) -> str | None:
+        """Returns the first project after ``after`` with events that cannot be found yet, ``None`` without one.
+
+        Raises:
+            UnavailableError: the database cannot be reached.
+        """
+        rows = await self._rows(_UNSEARCHABLE, {"project": after})
+        return rows[0].project_id if rows else None
 
     async def _rows(self, query: Executable, parameters: dict[str, Any]) -> Sequence[Row[Any]]:
         with translated_errors():
@@ -172,5 +183,11 @@ def _fact_is_unembedded() -> ColumnElement[bool]:
 _DUE = _due()
 _NEXT_DUE = select(func.min(facts.c.valid_from).label("due")).where(_SCHEDULED, facts.c.valid_from > _NOW)
 _UNEMBEDDED = _unembedded()
+_UNSEARCHABLE = (
+    select(event_search.c.project_id)
+    .where(WAITS, event_search.c.project_id > PROJECT)
+    .order_by(event_search.c.project_id)
+    .limit(1)
+)
 _TAKE_SLOT = _take(_slot_is_due())
 _TAKE_FACT = _take(_fact_is_unembedded())

@@ -6,6 +6,8 @@ that erasing those erases them everywhere.
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -18,11 +20,12 @@ from sqlalchemy import (
     Text,
 )
 from sqlalchemy import text as sql
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.dialects.postgresql import ARRAY, TSVECTOR
 
 from concord_server.domain.enums import CandidateOutcome, EventState, RunState, Trust
 from concord_server.domain.runs import COUNTS, MessageKind
 from concord_server.storage.columns import (
+    EMBEDDING,
     document,
     identifier,
     integer,
@@ -93,6 +96,38 @@ events = Table(
     Index("ix_events_subject", "project_id", "subject_type", "subject_id", "occur_time", "event_id"),
     Index(None, "project_id", "create_time", "event_id"),
     Index("ix_events_running", "project_id", "run_id", postgresql_where=sql("state = 'RUNNING'")),
+)
+
+
+class EventSearchStep(StrEnum):
+    """What is to be done next so that an event is found."""
+
+    WORDS = "WORDS"
+    EMBEDDING = "EMBEDDING"
+    DONE = "DONE"
+
+
+# What an event is found by, filled in the background. Apart from events, whose state changes, for the reasons that
+# facts have theirs apart. Who erases an event deletes its row, so that nobody who has read it already fills it again.
+event_search = Table(
+    "event_search",
+    metadata,
+    project_key(),
+    key("event_id"),
+    text("step"),
+    moment("taken_until", nullable=True),
+    Column("embedding", EMBEDDING),
+    Column("words", TSVECTOR),
+    one_of("step", EventSearchStep),
+    reference(["event_id"], "events", ["event_id"], "event"),
+    Index("ix_event_search_step", "project_id", "step", "event_id", postgresql_where=sql("step <> 'DONE'")),
+    Index(
+        "ix_event_search_embedding",
+        "embedding",
+        postgresql_using="hnsw",
+        postgresql_ops={"embedding": "vector_cosine_ops"},
+    ),
+    Index("ix_event_search_words", "words", postgresql_using="gin"),
 )
 
 # Who works a subject's events now. One row for every subject that has events.

@@ -33,7 +33,7 @@ from concord_server.domain.queries import Cursor, FactOrder, Page
 from concord_server.domain.runs import RunScope
 from concord_server.storage.columns import JSON, TIMESTAMP
 from concord_server.storage.event_rows import event_from_row, event_values
-from concord_server.storage.event_tables import event_subjects, events
+from concord_server.storage.event_tables import EventSearchStep, event_search, event_subjects, events
 from concord_server.storage.statements import PROJECT, SessionContext
 
 WAITING = (EventState.PENDING.value, EventState.RUNNING.value, EventState.FAILED.value)
@@ -57,7 +57,13 @@ def _append() -> Executable:
     given = _rows("given", _GIVEN, events)
     chosen = select(PROJECT, *(given.c[name] for name in _GIVEN))
     inserted = insert(events).from_select(["project_id", *_GIVEN], chosen)
-    return inserted.on_conflict_do_nothing().returning(events.c.event_id)
+    new = inserted.on_conflict_do_nothing().returning(events.c.event_id).cte("new")
+    unsearched = select(PROJECT, new.c.event_id, literal(EventSearchStep.WORDS.value, Text()))
+    return (
+        insert(event_search)
+        .from_select(["project_id", "event_id", "step"], unsearched)
+        .returning(event_search.c.event_id)
+    )
 
 
 def _append_subjects() -> Executable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -45,16 +45,8 @@ from concord_server.storage.fact_tables import (
     fact_versions,
     facts,
 )
+from concord_server.storage.hybrid import words_of
 from concord_server.storage.statements import SessionContext
-
-WORDS: Final = "simple"
-"""Text search configuration: words as they are, in any language."""
-
-
-def words_of(text: ColumnElement[str]) -> ColumnElement[Any]:
-    """Returns what a text is found by: its words, and their parts (``4411`` of ``ORD-4411``)."""
-    parts = func.regexp_replace(text, "[^[:alnum:]]+", " ", "g", type_=Text())
-    return func.to_tsvector(WORDS, text + " " + parts)
 
 
 async def save_fact(

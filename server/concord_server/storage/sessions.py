@@ -13,6 +13,7 @@ from concord_server.domain.errors import UnavailableError
 from concord_server.ports.agenda import Agenda, WorkRepository
 from concord_server.ports.briefing import BriefingRepository
 from concord_server.ports.entities import EntityRepository
+from concord_server.ports.event_search import EventAgenda, EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunQueue, RunRepository
 from concord_server.ports.ledger import (
     ConflictRepository,
@@ -37,6 +38,7 @@ from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
 from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.errors import translated_errors
+from concord_server.storage.event_search import PostgresEventSearch
 from concord_server.storage.events import PostgresEvents
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
@@ -74,6 +76,7 @@ class PostgresSession:
         self.briefings: BriefingRepository = PostgresBriefings(context)
         self.entities: EntityRepository = PostgresEntities(context)
         self.events: EventRepository = PostgresEvents(context)
+        self.event_search: EventSearchRepository = PostgresEventSearch(context)
         self.runs: RunRepository = PostgresRuns(context)
         self.leases: LeaseRepository = PostgresLeases(context)
         self.settings: SettingsRepository = PostgresSettings(context)
@@ -97,6 +100,11 @@ class PostgresLedger:
     @property
     def agenda(self) -> Agenda:
         """Finds background work across projects, over the same connections."""
+        return PostgresAgenda(self._engine)
+
+    @property
+    def event_agenda(self) -> EventAgenda:
+        """Finds events that cannot be found yet across projects, over the same connections."""
         return PostgresAgenda(self._engine)
 
     @property

@@ -91,10 +91,11 @@ def test_vectors_have_the_length_that_the_schema_was_made_with(
     extended_url: str, connection: sa.Connection, dimension: int
 ) -> None:
     migrate(extended_url, embedding_dimension=dimension)
-    column = (
-        "SELECT atttypmod FROM pg_attribute WHERE attrelid = 'fact_search'::regclass AND attname = 'embedding'"
-    )
-    assert connection.scalar(sa.text(column)) == dimension
+    for table in ("fact_search", "event_search"):
+        column = (
+            f"SELECT atttypmod FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attname = 'embedding'"
+        )
+        assert connection.scalar(sa.text(column)) == dimension
 
 
 @pytest.mark.parametrize("dimension", [-1, 2001])
@@ -106,12 +107,37 @@ def test_a_length_that_cannot_be_indexed_is_refused_and_nothing_is_made(
     assert tables_of(connection) == set()
 
 
-def test_vectors_lie_within_their_rows(extended_url: str, connection: sa.Connection) -> None:
+@pytest.mark.parametrize("table", ["fact_search", "event_search"])
+def test_vectors_lie_within_their_rows(extended_url: str, connection: sa.Connection, table: str) -> None:
     migrate(extended_url)
-    storage = (
-        "SELECT attstorage FROM pg_attribute WHERE attrelid = 'fact_search'::regclass AND attname = 'embedding'"
-    )
+    storage = f"SELECT attstorage FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attname = 'embedding'"
     assert connection.scalar(sa.text(storage)) == "p"
+
+
+def test_events_from_before_they_could_be_searched_become_findable(
+    extended_url: str, connection: sa.Connection
+) -> None:
+    migrate(extended_url)
+    config = alembic_config()
+    config.attributes["connection"] = connection
+    command.downgrade(config, "0008")
+    connection.execute(sa.text("INSERT INTO projects VALUES ('p', 0, now())"))
+    columns = (
+        "project_id, event_id, subject_type, subject_id, kind, text, payload, messages, occur_time, trust,"
+        " access_scope, domain, tags, idempotency_key, digest, candidates, state, attempts, error_reason,"
+        " error_message, create_time, update_time, delete_time"
+    )
+    for number, erased in ((1, "NULL"), (2, "now()")):
+        connection.execute(
+            sa.text(
+                f"INSERT INTO events ({columns}) VALUES ('p', '00000000-0000-7000-8000-00000000000{number}', 'User',"
+                " 'ada', '', 'Tea', '{}', '[]', now(), 'TRUSTED', '', '', '{}', '', '', '[]', 'PENDING', 0, '', '',"
+                f" now(), now(), {erased})"
+            )
+        )
+    command.upgrade(config, "head")
+    waiting = connection.execute(sa.text("SELECT right(event_id::text, 1), step, words FROM event_search")).all()
+    assert waiting == [("1", "WORDS", None)]
 
 
 class TestSpreadByProject:

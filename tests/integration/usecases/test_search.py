@@ -10,7 +10,7 @@ from concord_server.domain.enums import ContradictionPolicy, FactStatus, Subject
 from concord_server.domain.errors import InvalidFieldsError
 from concord_server.domain.model import Claim
 from concord_server.domain.queries import FactFilter
-from concord_server.storage import search as storage_search
+from concord_server.storage import hybrid
 
 from tests.integration.usecases.conftest import NOON, Desk
 from tests.support.reading import Reader, ref
@@ -169,9 +169,9 @@ async def test_large_filters_are_searched_by_the_indexes_with_the_same_answer(
         await desk.say(text, domain="town", owner=ref(f"Place:{place}"))
     query = ("when does the library open", FactFilter(domain="town"))
     exact = await reader.search(*query, top_k=4)
-    monkeypatch.setattr(storage_search, "EXACT_SEARCH_LIMIT", 3)
+    monkeypatch.setattr(hybrid, "EXACT_SEARCH_LIMIT", 3)
     assert await reader.search(*query, top_k=4) == exact
-    monkeypatch.setattr(storage_search, "FREQUENT_WORD", 2)
+    monkeypatch.setattr(hybrid, "FREQUENT_WORD", 2)
     assert (await reader.found(*query, top_k=1)) == [exact[0].fact.text]
     desk.embedder.down = True
     assert await reader.found("library", top_k=1) == [exact[0].fact.text]

@@ -17,7 +17,7 @@ def hit(number: int, similarity: float | None, text_rank: float = 0.0) -> Search
 
 
 def order(*hits: SearchHit, top_k: int = 10, min_similarity: float = 0.0) -> list[int]:
-    return [scored.hit.fact_id.int for scored in fuse(hits, top_k, min_similarity=min_similarity)]
+    return [scored.hit.item_id.int for scored in fuse(hits, top_k, min_similarity=min_similarity)]
 
 
 def test_a_fact_that_both_rankings_name_comes_before_those_of_one():
@@ -28,7 +28,7 @@ def test_the_score_is_the_sum_of_reciprocal_ranks():
     first, second = fuse([hit(1, 0.9, 0.1), hit(2, 0.8, 0.2)], 10)
     assert first.score == pytest.approx(1 / 61 + 1 / 62)
     assert second.score == pytest.approx(1 / 62 + 1 / 61)
-    assert first.hit.fact_id == uid(1)
+    assert first.hit.item_id == uid(1)
 
 
 def test_ties_go_by_similarity_then_by_id():
@@ -64,7 +64,7 @@ def test_ranks_beyond_the_depth_count_for_nothing():
             st.none() | st.sampled_from([0.1, 0.5, 0.9]),
             st.sampled_from([0.0, 0.1, 0.2]),
         ),
-        unique_by=lambda found: found.fact_id,
+        unique_by=lambda found: found.item_id,
     ),
     st.randoms(),
     st.integers(1, 5),

@@ -26,6 +26,7 @@ from concord_server.api.mapping.resources import to_entity, to_fact, to_id
 from concord_server.api.wellknown import optional_timestamp, to_duration, to_struct, to_timestamp, to_value
 from concord_server.domain.commands import ClaimInput
 from concord_server.domain.enums import RunStage
+from concord_server.domain.event_search import EventMatch
 from concord_server.domain.events import Appended, Event, EventCandidate, EventMessage, Failure
 from concord_server.domain.model import Claim, EvidenceInput, SourceInput
 from concord_server.domain.queries import Page
@@ -76,6 +77,22 @@ def to_list_events_response(page: Page[Event], next_page_token: str) -> pb.ListE
     """Returns a page of events."""
     return pb.ListEventsResponse(
         events=[to_event(event) for event in page.items], next_page_token=next_page_token, total_size=page.total
+    )
+
+
+def to_search_events_response(matches: Sequence[EventMatch]) -> pb.SearchEventsResponse:
+    """Returns the events that were found, and how well each matches, in the same order."""
+    return pb.SearchEventsResponse(
+        events=[to_event(match.event) for match in matches],
+        matches=[
+            pb.EventMatch(
+                event_id=to_id(match.event.event_id),
+                similarity=match.similarity,
+                text_rank=match.text_rank,
+                score=match.score,
+            )
+            for match in matches
+        ],
     )
 
 

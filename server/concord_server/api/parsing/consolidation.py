@@ -11,6 +11,7 @@ from concord.v1 import consolidation_pb2
 
 from concord_server.api.enums import (
     CANDIDATE_ACTION,
+    EVENT_STATE,
     FACT_TYPE,
     RUN_STAGE,
     TRUST,
@@ -31,9 +32,18 @@ from concord_server.domain.commands import Violations
 from concord_server.domain.consolidation import clamped
 from concord_server.domain.enums import CandidateAction, FactType, Trust
 from concord_server.domain.errors import InvalidFieldsError
-from concord_server.domain.events import MAX_EVENTS, Appended, EventCandidate, EventMessage, NewEvent
+from concord_server.domain.event_search import EventQuery
+from concord_server.domain.events import (
+    MAX_EVENTS,
+    Appended,
+    EventCandidate,
+    EventFilter,
+    EventMessage,
+    NewEvent,
+)
 from concord_server.domain.model import EvidenceInput
 from concord_server.domain.runs import ALL_STAGES, Run, RunScope
+from concord_server.domain.search import DEFAULT_TOP_K, MAX_TOP_K
 from concord_server.domain.text import characters_problem
 from concord_server.domain.values import value_problem
 from concord_server.services.context import Idempotency
@@ -158,3 +168,24 @@ def parse_run(
     idempotency = parse_idempotency(method, request, request.request_id, encode, found)
     found.raise_if_any()
     return scope, idempotency
+
+
+def parse_search_events(request: pb.SearchEventsRequest) -> EventQuery:
+    """Returns what to search for; the use case validates the query itself.
+
+    Raises:
+        InvalidFieldsError: some fields are bad; every one of them is named.
+    """
+    found = Violations()
+    scoped = request.HasField("access_scope")
+    where = EventFilter(
+        states=parse_enums("states", request.states, EVENT_STATE, found),
+        subject=parse_entity_filter(request, "subject", found),
+        access_scope=parse_label("access_scope", request.access_scope, found) if scoped else None,
+    )
+    if request.top_k < 0:
+        found.add("top_k", "must not be negative")
+    query = EventQuery(request.query, where, min(request.top_k or DEFAULT_TOP_K, MAX_TOP_K))
+    query.validate(found)
+    found.raise_if_any()
+    return query

@@ -9,8 +9,13 @@ from concord.v1 import consolidate_service_pb2 as pb
 
 from concord_server.api.authentication import current_call
 from concord_server.api.enums import EVENT_STATE
-from concord_server.api.mapping.consolidation import to_event, to_list_events_response
+from concord_server.api.mapping.consolidation import (
+    to_event,
+    to_list_events_response,
+    to_search_events_response,
+)
 from concord_server.api.paging import PageTokens
+from concord_server.api.parsing.consolidation import parse_search_events
 from concord_server.api.parsing.fields import parse_entity_filter, parse_enums, parse_label, parse_page_size
 from concord_server.api.parsing.idempotency import parse_idempotency
 from concord_server.api.parsing.queries import parse_one_id, parse_order, parse_start
@@ -53,6 +58,13 @@ class EventsServicer:
         after = parse_start(tokens, request.page_token, found)
         page = await self._use_cases.consolidate.list_events.execute(caller, where, order, after, size)
         return to_list_events_response(page, tokens.write(page.next))
+
+    async def SearchEvents(self, request: pb.SearchEventsRequest, context: Context) -> pb.SearchEventsResponse:
+        """Finds events of a subject by meaning and by words, best first."""
+        query = parse_search_events(request)
+        return to_search_events_response(
+            await self._use_cases.consolidate.search_events.execute(current_call(), query)
+        )
 
     async def RetryEvents(self, request: pb.RetryEventsRequest, context: Context) -> pb.RetryEventsResponse:
         """Makes failed events wait again."""

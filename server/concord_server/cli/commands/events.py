@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +16,7 @@ from concord_server.cli.output import OutputFormat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from concord import EventInput
+    from concord import Event, EventInput, EventState
 
 events = typer.Typer(help="Hand over events and look at them.")
 
@@ -23,6 +24,7 @@ BATCH = 100
 """Events that are sent at once."""
 
 _COLUMNS = ("event", "subject", "kind", "time", "state", "attempts", "error")
+_SCORES = ("score", "similarity", "text_rank")
 
 
 @events.command("append")
@@ -69,32 +71,53 @@ def list_events(
     api_key: options.ApiKey = "",
 ) -> None:
     """List events, newest first, with where they are on their way."""
-    from concord import EventState, to_dict
+    from concord import to_dict
 
     from concord_server.cli.connection import connected, entity_option
 
     about = entity_option("--subject", subject)
-    states = (EventState.FAILED, EventState.DEAD) if failed else ()
     with connected(target, project, api_key) as client:
-        found = list(islice(client.list_events(states=states, subject=about), limit or None))
+        found = list(islice(client.list_events(states=_states(failed=failed), subject=about), limit or None))
     if output_format is OutputFormat.JSON:
         output.write_json([to_dict(event) for event in found])
         return
+    output.write_rows(_COLUMNS, (_row(event) for event in found))
+
+
+@events.command("search")
+def search(
+    subject: Annotated[str, typer.Argument(metavar="TYPE:ID", help="Whose events.")],
+    query: Annotated[str, typer.Argument(help="What to find, in words.")],
+    *,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed or were given up.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="How many to show at most.")] = 10,
+    output_format: options.Output = OutputFormat.TABLE,
+    target: options.Target = options.DEFAULT_TARGET,
+    project: options.Project = "",
+    api_key: options.ApiKey = "",
+) -> None:
+    """Find events of a subject by meaning and by words, best first; new ones within seconds."""
+    from concord import to_dict
+
+    from concord_server.cli.connection import connected, entity_option
+
+    about = entity_option("TYPE:ID", subject)
+    if about is None:
+        raise CommandError("TYPE:ID must name a subject", code=ExitCode.USAGE)
+    with connected(target, project, api_key) as client:
+        found = client.search_events(about, query, states=_states(failed=failed), top_k=limit)
+    if output_format is OutputFormat.JSON:
+        output.write_json([to_dict(match) for match in found])
+        return
     output.write_rows(
-        _COLUMNS,
+        (*_SCORES, *_COLUMNS, "text"),
         (
-            (
-                event.event_id,
-                f"{event.subject.entity_type}:{event.subject.entity_id}",
-                event.kind,
-                event.occur_time,
-                event.state.value,
-                str(event.attempts),
-                event.last_error,
-            )
-            for event in found
+            (*(f"{getattr(match, name):.4f}" for name in _SCORES), *_row(match.event), _wording(match.event))
+            for match in found
         ),
     )
+    if not found and output.on_terminal():
+        report("nothing was found")
 
 
 @events.command("retry")
@@ -111,6 +134,30 @@ def retry(
     about = entity_option("--subject", subject)
     with connected(target, project, api_key) as client:
         output.write_fields([("requeued", client.retry_events(subject=about))])
+
+
+def _states(*, failed: bool) -> tuple[EventState, ...]:
+    """Returns which events a command is about; none stands for all."""
+    from concord import EventState
+
+    return (EventState.FAILED, EventState.DEAD) if failed else ()
+
+
+def _row(event: Event) -> tuple[object, ...]:
+    """Returns the values of _COLUMNS."""
+    subject = f"{event.subject.entity_type}:{event.subject.entity_id}"
+    return (
+        *(event.event_id, subject, event.kind, event.occur_time, event.state.value),
+        *(str(event.attempts), event.last_error),
+    )
+
+
+def _wording(event: Event) -> str:
+    """Returns what an event says: its text, else its messages, else its data."""
+    from concord import to_dict
+
+    said = " ".join(message.text for message in event.messages)
+    return event.text or said or (json.dumps(to_dict(event.payload), ensure_ascii=False) if event.payload else "")
 
 
 def _read(file: Path) -> Iterator[EventInput]:
