@@ -18,11 +18,32 @@ def kinds(statement: str, known: str) -> list[str]:
         ("The canal is 40 km long", "The railway is 40 km long"),
         ("The railway has a length of 40 km", "The canal is 40 km long"),
         ("There are nine players in the troupe", "The crew has nine players"),
+        ("Mateo Tanaka prefers green tea", "Mateo Berg prefers green tea"),
+        ("Order ORD-5522 was paid", "Order ORD-4411 was paid"),
+        ("ORD-5522 was paid", "ORD-4411 was paid"),
+        ("Order 5522 was paid", "Order 4411 was paid"),
+        ("Invoice #77 is due", "Invoice #78 is due"),
+        ("Sam's ticket 12 is closed", "Sam's ticket 13 is closed"),
+        ("The gate 6 closes early", "Gate 7 closes early"),
+        ("Project Apollo ships in May", "Project Gemini ships in May"),
     ],
 )
 def test_another_subject_is_an_entity(statement, known):
     assert "entity" in kinds(statement, known)
     assert "entity" in kinds(known, statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("The 12 gates are open", "The 14 gates are open"),
+        ("Ana owns 3 tickets", "Ana owns 4 tickets"),
+        ("Room 12 has 3 beds", "Room 12 has 4 beds"),
+        ("Add 3 eggs", "Add 4 eggs"),
+    ],
+)
+def test_a_number_that_counts_names_no_subject(statement, known):
+    assert kinds(statement, known) == ["number"]
 
 
 @pytest.mark.parametrize(

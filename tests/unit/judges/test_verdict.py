@@ -4,6 +4,7 @@ import math
 
 import pytest
 from concord_server.domain.judgement import Discrepancy, Judgement, Relation
+from concord_server.domain.model import Thresholds
 from concord_server.providers.judges.evidence import FEATURES, features, gather
 from concord_server.providers.judges.verdict import decide
 
@@ -48,6 +49,33 @@ def test_a_contradiction_that_declares_an_error_is_a_correction():
     statement = "Correction: the lease ends after 60 months"
     judgement = judged(statement, "The lease ends after 30 months", CONTRADICTION)
     assert judgement.largest() is Relation.CORRECTION
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("Ada works as a nurse", "Ada runs a bookshop"),
+        ("Ada is lactose intolerant", "Ada can't have dairy"),
+    ],
+)
+def test_what_the_model_alone_takes_for_a_contradiction_is_one_that_replaces_nothing(statement, known):
+    judgement = judged(statement, known, CONTRADICTION)
+    assert judgement.largest() is Relation.CONTRADICTION
+    assert judgement.probability(Relation.CONTRADICTION) < Thresholds().supersede_probability
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("Ada lives in Lyon", "Ada lives in Turin"),
+        ("The shop is not open on Sundays", "The shop opens on Sundays"),
+        ("Actually Ada works as a nurse", "Ada runs a bookshop"),
+    ],
+)
+def test_a_contradiction_that_is_backed_by_what_differs_or_declared_keeps_its_probability(statement, known):
+    judgement = judged(statement, known, CONTRADICTION)
+    denied = (Relation.CONTRADICTION, Relation.CORRECTION)
+    assert max(map(judgement.probability, denied)) > Thresholds().supersede_probability
 
 
 def test_the_same_text_is_the_same_whatever_was_fitted():

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from concord_server.domain.discrepancies.alignment import Alignment
 from concord_server.domain.discrepancies.calendar import same_moment
+from concord_server.domain.discrepancies.labels import names_subject
 from concord_server.domain.discrepancies.mentions import Mention
 from concord_server.domain.judgement import Discrepancy, Finding
 
@@ -38,16 +39,23 @@ def twins(alignment: Alignment) -> list[tuple[Mention, Mention]]:
 
 
 def find_quantities(alignment: Alignment) -> Iterator[Finding]:
-    """Yields a finding for every quantity that another one stands in for."""
+    """Yields a finding for every quantity that another one stands in for; ENTITY where it names the subject."""
     ours, theirs = leftovers(alignment)
     for mention in ours:
         other = _counterpart(mention, theirs)
         if other is None:
             continue
         theirs.remove(other)
-        for kind in _kinds(mention, other):
+        for kind in _kinds(mention, other) if not _labels(alignment, mention, other) else (Discrepancy.ENTITY,):
             yield Finding(kind, mention.text, other.text)
     yield from _rebound(alignment)
+
+
+def _labels(alignment: Alignment, mention: Mention, other: Mention) -> bool:
+    """Whether two numbers name what the statements are about: order 5522 is another order than 4411."""
+    return names_subject(alignment.statement.statement, mention) and names_subject(
+        alignment.known.statement, other
+    )
 
 
 def _exactly(one: Mention, other: Mention) -> bool:

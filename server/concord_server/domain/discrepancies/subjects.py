@@ -81,6 +81,7 @@ def _spelled_out(run: Run, statement: Statement, within: Run | None = None) -> b
 def subject_or_value(alignment: Alignment, run: Run, other: Run) -> Discrepancy:
     """Tells whether two differing phrases are what the statements are about, or what they say about it."""
     ours, theirs = alignment.statement.statement, alignment.known.statement
+    run, other = _whole_name(ours, run), _whole_name(theirs, other)
     one, two = place(ours, run), place(theirs, other)
     if "value" in (one, two) and _begin_alike(ours, run, theirs, other):
         return Discrepancy.VALUE
@@ -91,6 +92,21 @@ def subject_or_value(alignment: Alignment, run: Run, other: Run) -> Discrepancy:
     ):
         return Discrepancy.VALUE
     return Discrepancy.ENTITY
+
+
+def _whole_name(statement: Statement, run: Run) -> Run:
+    """Returns a name with the names right before it: who differs is Mateo Tanaka, not Tanaka."""
+    if not run[0].capital:
+        return run
+    first = statement.words.index(run[0])
+    while first and statement.words[first - 1].capital and _adjacent(statement, first - 1):
+        first -= 1
+    return (*statement.words[first : statement.words.index(run[0])], *run)
+
+
+def _adjacent(statement: Statement, position: int) -> bool:
+    word, following = statement.words[position : position + 2]
+    return word.content and not word.possessive and statement.text[word.end : following.start].isspace()
 
 
 def _begin_alike(one: Statement, run: Run, two: Statement, other: Run) -> bool:

@@ -65,6 +65,9 @@ FEATURES = (
 )
 """Names of the features, in the order of :func:`features`."""
 
+SHARED = 0.4
+"""Share of the shorter content from which two texts that differ elsewhere too are about the same thing."""
+
 _LIMIT = 6.0
 
 
@@ -108,6 +111,15 @@ class Evidence:
         named = " ".join(f"{finding.statement} {finding.known}" for finding in self.findings)
         rest = [word for word in (*self.added, *self.missing) if word not in named]
         return not (rest or self.added_quantities or self.missing_quantities)
+
+    @property
+    def backs_contradiction(self) -> bool:
+        """Whether the findings name what two statements about the same thing disagree on.
+
+        The model alone takes a nurse who also runs a bookshop for a contradiction now and then. Where little is
+        shared, a finding says no more: "can't have dairy" does not deny "is lactose intolerant".
+        """
+        return bool(self.findings) and (self.only or self.overlap >= SHARED)
 
     def has(self, kinds: frozenset[Discrepancy]) -> bool:
         """Whether a finding is of one of ``kinds``."""

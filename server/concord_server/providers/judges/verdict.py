@@ -11,6 +11,9 @@ from concord_server.providers.judges.evidence import POLARITY, QUANTITIES, SOMEO
 VETOED = 0.05
 """Probability of ``same`` that a pair with a discrepancy keeps at most."""
 
+UNBACKED = 0.7
+"""Probability of a contradiction that only the model sees, at most: not enough to replace a fact."""
+
 _CORRECTS = re.compile(
     r"\b(?:actually|correction|corrected|in fact|contrary to|"
     r"(?:was|were|is|are) (?:wrong|mistaken|incorrect|an error)|"
@@ -44,6 +47,8 @@ def decide(evidence: Evidence, fitted: Mapping[Relation, float], statement: str,
         _move(p, Relation.CONTRADICTION, Relation.DISTINCT, keep=0.0)
     if _CORRECTS.search(statement):
         _move(p, Relation.CONTRADICTION, Relation.CORRECTION, keep=0.0)
+    elif not evidence.backs_contradiction:
+        _move(p, Relation.CONTRADICTION, Relation.EXTENSION, keep=UNBACKED)
     return Judgement(p, kinds, _rationale(p, evidence), judge)
 
 
