@@ -84,9 +84,15 @@ class ModelAnswer:
 
 
 class ModelError(Exception):
-    """A model gave no answer. Messages never hold keys or what was asked."""
+    """A model gave no answer. Messages never hold keys or what was asked.
+
+    Attributes:
+        reason: of the public ``ErrorReason``.
+        usage: what the asking cost all the same; tokens of a call without an answer are estimated.
+    """
 
     reason = "MODEL_FAILED"
+    usage = Usage()
 
 
 class ModelFailedError(ModelError):
@@ -104,7 +110,7 @@ class ModelRateLimitedError(ModelError):
 
 
 class ModelDeniedError(ModelError):
-    """The endpoint refuses the key, the model or the request itself: trying again does not help."""
+    """The endpoint refuses the key or knows no such model: trying again does not help, whatever is asked."""
 
     reason = "MODEL_DENIED"
 
