@@ -9,15 +9,19 @@ from datetime import datetime
 from typing import Any
 
 import grpc
+from concord.v1.admin_service_pb2_grpc import AdminServiceStub
 from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from concord_server.api.admin_usecases import AdminUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.usecases import UseCases
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.lineage import FamilyPage
+from concord_server.domain.project_settings import ProjectSettings
+from concord_server.domain.projects import Project
 from concord_server.domain.queries import ConflictSummary, Page
 from concord_server.services.batch import BatchItem
 from concord_server.services.batch_get_facts import FoundFacts
@@ -34,6 +38,8 @@ from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT, 
 from tests.support.watching import FakeTiming, MemoryLog
 
 Answer = Callable[..., Awaitable[Any]]
+
+PROJECT = Project("acme", "Acme Ltd.", NOW)
 
 
 class FixedClock:
@@ -197,6 +203,20 @@ class ConsolidateScript:
 
 
 @dataclass
+class AdminScript:
+    """What the use cases of AdminService answer."""
+
+    create_project: Scripted = field(default_factory=lambda: Scripted(PROJECT))
+    list_projects: Scripted = field(default_factory=lambda: Scripted(Page([PROJECT], None, 1)))
+    get_project_settings: Scripted = field(default_factory=lambda: Scripted(ProjectSettings()))
+    update_project_settings: Scripted = field(default_factory=lambda: Scripted(ProjectSettings()))
+
+    def use_cases(self) -> AdminUseCases:
+        """Returns the use cases for a server."""
+        return AdminUseCases(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass
 class Script:
     """What every use case answers; a test changes what it is about."""
 
@@ -213,6 +233,7 @@ class Script:
     update_fact_status: Scripted = field(default_factory=lambda: Scripted(FACT))
     briefing: BriefingScript = field(default_factory=BriefingScript)
     consolidate: ConsolidateScript = field(default_factory=ConsolidateScript)
+    admin: AdminScript = field(default_factory=AdminScript)
     branch: Scripted = field(default_factory=lambda: Scripted(Branched(FACT)))
     get_evolution_chain: Scripted = field(default_factory=lambda: Scripted([FACT]))
     get_latest_in_chain: Scripted = field(default_factory=lambda: Scripted(FACT))
@@ -240,6 +261,7 @@ class Script:
             briefing=self.briefing.use_cases(),
             consolidate=self.consolidate.use_cases(),
             evolution=self._evolution(),
+            admin=self.admin.use_cases(),
             watch_facts=self.log.watch_facts(self.timing),
         )
 
@@ -278,6 +300,11 @@ class Edge:
     def briefing(self) -> Any:
         """Calls BriefingService."""
         return BriefingServiceStub(self.channel)
+
+    @property
+    def admin(self) -> Any:
+        """Calls AdminService."""
+        return AdminServiceStub(self.channel)
 
     @property
     def evolution(self) -> Any:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
-from concord.v1 import enums_pb2
+from concord.v1 import admin_pb2, enums_pb2
 
 from concord_server.domain import enums as domain
 from concord_server.domain.judgement import Relation as DomainRelation
+from concord_server.domain.project_settings import JudgeMode as DomainJudgeMode
 
 E = TypeVar("E", bound=Enum)
 V = TypeVar("V", bound=int)
@@ -80,6 +81,7 @@ RECONCILE_ACTION = EnumCodec(enums_pb2.ReconcileAction, domain.ReconcileAction)
 DECISION_BASIS = EnumCodec(enums_pb2.DecisionBasis, domain.DecisionBasis)
 RELATION = EnumCodec(enums_pb2.Relation, DomainRelation)
 CONTRADICTION_POLICY = EnumCodec(enums_pb2.ContradictionPolicy, domain.ContradictionPolicy)
+JUDGE_MODE = EnumCodec(admin_pb2.JudgeMode, DomainJudgeMode)
 CONFLICT_STATE = EnumCodec(enums_pb2.ConflictState, domain.ConflictState)
 FACT_CHANGE = EnumCodec(enums_pb2.FactChange, domain.FactChange)
 CLAIM_SUPPORT = EnumCodec(enums_pb2.ClaimSupport, domain.ClaimSupport)

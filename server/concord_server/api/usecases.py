@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from concord_server.api.admin_usecases import AdminUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.api.evolution_usecases import EvolutionUseCases
@@ -138,3 +139,4 @@ class UseCases:
     consolidate: ConsolidateUseCases
     evolution: EvolutionUseCases
     watch_facts: WatchFacts
+    admin: AdminUseCases

@@ -47,6 +47,13 @@ def to_duration(span: timedelta) -> Duration:
     return Duration(seconds=span.days * 86_400 + span.seconds, nanos=span.microseconds * 1000)
 
 
+def to_timedelta(span: Duration) -> timedelta:
+    """Returns a protobuf duration, cut to microseconds; one that is longer than any span is the longest one."""
+    microseconds = span.seconds * 1_000_000 + span.nanos // 1000
+    longest = timedelta.max // timedelta(microseconds=1)
+    return timedelta(microseconds=max(-longest, min(microseconds, longest)))
+
+
 def to_json(value: Value) -> Json:
     """Returns a protobuf value as JSON.
 

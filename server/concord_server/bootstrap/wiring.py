@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from concord_server.api.admin_usecases import AdminUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.server import ServerOptions
@@ -36,6 +37,8 @@ from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree,
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
 from concord_server.services.noteworthy import ListNoteworthyFacts
+from concord_server.services.project_settings import GetProjectSettings, UpdateProjectSettings
+from concord_server.services.projects import CreateProject, ListProjects
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.schedule import ActivateScheduled
@@ -171,6 +174,16 @@ def use_cases(
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids, project_settings),
         consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings),
         evolution=_evolution(ledger, embedder, clock, ids),
+        admin=_admin_use_cases(ledger, clock, project_settings),
+    )
+
+
+def _admin_use_cases(ledger: Ledger, clock: Clock, project_settings: CachedSettings) -> AdminUseCases:
+    return AdminUseCases(
+        create_project=CreateProject(ledger, clock),
+        list_projects=ListProjects(ledger),
+        get_project_settings=GetProjectSettings(ledger),
+        update_project_settings=UpdateProjectSettings(ledger, clock, project_settings.changed),
     )
 
 

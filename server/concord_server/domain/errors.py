@@ -125,6 +125,15 @@ class RequestIdReusedError(AlreadyExistsError):
         super().__init__(f"request_id {request_id} was used before for another request")
 
 
+class ProjectExistsError(AlreadyExistsError):
+    """A project of that name exists."""
+
+    reason = "PROJECT_EXISTS"
+
+    def __init__(self, project_id: str) -> None:
+        super().__init__(f"project {project_id!r} exists already")
+
+
 class IdempotencyKeyReusedError(AlreadyExistsError):
     """An event's idempotency key stands for other content."""
 

@@ -49,6 +49,7 @@ from concord_server.ports.event_search import EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.project_settings import SettingsRepository
+from concord_server.ports.projects import ProjectRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.ports.watch import ChangeLogRepository
@@ -335,6 +336,7 @@ class ReadSession(Protocol):
     runs: RunRepository
     leases: LeaseRepository
     settings: SettingsRepository
+    projects: ProjectRepository
 
 
 class WriteSession(ReadSession, Protocol):

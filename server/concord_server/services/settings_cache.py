@@ -66,7 +66,9 @@ class CachedSettings:
 
     def changed(self, project: str, settings: ProjectSettings) -> None:
         """Takes note of a change that this process has committed: it counts at once."""
-        self._keep(project, _Known(settings, self._monotonic()))
+        known = self._known.get(project)
+        if known is None or known.settings.revision <= settings.revision:
+            self._keep(project, _Known(settings, self._monotonic()))
 
     async def _read(self, project: str) -> ProjectSettings:
         asked = self._monotonic()

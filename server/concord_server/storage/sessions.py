@@ -27,6 +27,7 @@ from concord_server.ports.ledger import (
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.project_settings import SettingsRepository
+from concord_server.ports.projects import ProjectRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
 from concord_server.ports.watch import ChangeLogRepository
@@ -46,6 +47,7 @@ from concord_server.storage.leases import PostgresLeases
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.notifications import ChangeAnnouncer
 from concord_server.storage.partitions import PostgresPartitions
+from concord_server.storage.projects import PostgresProjects
 from concord_server.storage.requests import PostgresRequests
 from concord_server.storage.run_queue import PostgresRunQueue
 from concord_server.storage.runs import PostgresRuns
@@ -80,6 +82,7 @@ class PostgresSession:
         self.runs: RunRepository = PostgresRuns(context)
         self.leases: LeaseRepository = PostgresLeases(context)
         self.settings: SettingsRepository = PostgresSettings(context)
+        self.projects: ProjectRepository = PostgresProjects(context)
 
 
 class PostgresLedger:

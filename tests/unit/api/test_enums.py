@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from concord.v1 import enums_pb2
+from concord.v1 import admin_pb2, enums_pb2
 from concord_server.api import enums
 from concord_server.api.enums import EnumCodec
 from concord_server.domain.enums import FactStatus, FactType
@@ -15,7 +15,8 @@ CODECS = {name: codec for name, codec in vars(enums).items() if isinstance(codec
 @pytest.mark.parametrize("name", CODECS)
 def test_every_number_of_the_contract_comes_back_as_it_went(name):
     codec = CODECS[name]
-    proto = getattr(enums_pb2, "".join(part.title() for part in name.split("_")))
+    title = "".join(part.title() for part in name.split("_"))
+    proto = getattr(enums_pb2, title, None) or getattr(admin_pb2, title)
     for number in proto.values():
         if number == 0:
             assert codec.from_proto(number) is None

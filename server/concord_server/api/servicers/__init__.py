@@ -16,6 +16,7 @@ from concord.v1 import (
     reconcile_service_pb2_grpc,
 )
 
+from concord_server.api.servicers.admin import AdminServicer
 from concord_server.api.servicers.briefing import BriefingServicer
 from concord_server.api.servicers.consolidate import ConsolidateServicer
 from concord_server.api.servicers.evolution import EvolutionServicer
@@ -59,6 +60,6 @@ def add_services(server: grpc.aio.Server, use_cases: UseCases) -> None:
         server,
     )
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(
-        admin_service_pb2_grpc.AdminServiceServicer(),  # type: ignore[abstract]
+        AdminServicer(use_cases),  # type: ignore[abstract]
         server,
     )
