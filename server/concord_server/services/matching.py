@@ -7,7 +7,7 @@ match lets the writer find out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -27,6 +27,9 @@ from concord_server.services.embedding import NOT_EMBEDDED, embed_one
 
 MAX_CANDIDATES = 5
 """How many similar facts are judged."""
+
+ROUNDING = 1e-6
+"""How far two computations of one cosine may be apart."""
 
 SEARCH_LIMIT = 20
 """How many are fetched, since several superseded ones may stand for one fact."""
@@ -54,6 +57,21 @@ class Match:
     judge: str = ""
     rationale: str = ""
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Recollection:
+    """What was found out about a statement and no writer changes, for when it has to be matched again.
+
+    Attributes:
+        vector: the statement's embedding.
+        judgements: by the wording of the known fact.
+        unavailable: whether the project's judge was, so that the fallback was asked.
+    """
+
+    vector: Vector | None = None
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+    unavailable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +124,16 @@ class Matcher:
         digest: bytes,
         moment: datetime,
         thresholds: Thresholds,
-        vector: Vector | None = None,
+        recollection: Recollection | None = None,
     ) -> Match:
         """Returns what the statement meets.
 
         Args:
             digest: of the text's key.
             moment: the statement's time.
-            vector: the text's embedding, where the caller has it already.
+            recollection: of the same text in the same partition; what is found out is added to it.
         """
+        known = recollection or Recollection()
         async with self._ledger.read(project) as session:
             state = await session.partitions.find(partition)
             if state is not None:
@@ -122,11 +141,13 @@ class Matcher:
                 if exact is not None:
                     return _exact(exact, state.revision, digest)
         revision = state.revision if state else 0
-        if vector is None:
-            vector = await embed_one(self._embedder, text)
-            if vector is None:
+        if known.vector is None:
+            known.vector = await embed_one(self._embedder, text)
+            if known.vector is None:
                 return _unembedded(revision, digest)
-        return await self.match_by_meaning(project, partition, text, digest, moment, thresholds, vector)
+        return await self.match_by_meaning(
+            project, partition, text, digest, moment, thresholds, known.vector, known
+        )
 
     async def match_by_meaning(
         self,
@@ -137,11 +158,13 @@ class Matcher:
         moment: datetime,
         thresholds: Thresholds,
         vector: Vector,
+        recollection: Recollection | None = None,
     ) -> Match:
         """Returns what the statement meets among the facts that are near it; arguments as of :meth:`match`."""
+        known = recollection or Recollection()
         revision = 0
         hits: list[SimilarFact] = []
-        slots: frozenset[UUID] = frozenset()
+        probe = ChangeProbe(digest, vector, thresholds.conflict, frozenset())
         async with self._ledger.read(project) as session:
             state = await session.partitions.find(partition)
             if state is not None:
@@ -149,9 +172,15 @@ class Matcher:
                 found = await session.facts.similar(
                     state.partition_id, vector, min_similarity=thresholds.conflict, limit=SEARCH_LIMIT
                 )
-                slots = frozenset(hit.fact.slot_id for hit in found)
-                hits = (await _standing_in(session, found, vector, moment))[:MAX_CANDIDATES]
-        probe = ChangeProbe(digest, vector, thresholds.conflict, slots)
+                hits, used = await _standing_in(session, found, vector, moment)
+                nearest = found[used - 1].similarity if len(hits) == MAX_CANDIDATES else thresholds.conflict
+                # Rounding of the database's cosine must not hide what is as near as the last hit.
+                probe = ChangeProbe(
+                    digest,
+                    vector,
+                    max(thresholds.conflict, nearest - ROUNDING),
+                    frozenset(hit.fact.slot_id for hit in found[:used]),
+                )
         if not hits:
             return Match(
                 DecisionBasis.NO_CANDIDATE,
@@ -161,34 +190,38 @@ class Matcher:
                 vector=vector,
                 rationale="no known fact is similar enough",
             )
-        judged, judge, unavailable = await self._judged(partition, text, hits)
-        return _decided(judged, thresholds, revision, probe, vector, judge, unavailable=unavailable)
+        judged, judge = await self._judged(partition, text, hits, known)
+        return _decided(judged, thresholds, revision, probe, vector, judge, unavailable=known.unavailable)
 
     async def _judged(
-        self, partition: Partition, text: str, hits: Sequence[SimilarFact]
-    ) -> tuple[list[_Judged], str, bool]:
+        self, partition: Partition, text: str, hits: Sequence[SimilarFact], known: Recollection
+    ) -> tuple[list[_Judged], str]:
+        """Judges the hits whose wordings are not recollected, and returns all with the name of the judge."""
         pairs = [
             JudgePair(statement=text, known=hit.fact.text, similarity=hit.similarity, owner=partition.owner_id)
             for hit in hits
+            if hit.fact.text not in known.judgements
         ]
-        judge, unavailable = self._judge, False
-        try:
-            judgements = await judge.judge(pairs)
-        except JudgeUnavailableError:
-            judge, unavailable = self._fallback, True
-            judgements = await judge.judge(pairs)
-        judged = [
-            _Judged(hit.fact, hit.similarity, judgement) for hit, judgement in zip(hits, judgements, strict=True)
-        ]
-        return judged, judge.name, unavailable
+        if pairs:
+            try:
+                judgements = await self._judge.judge(pairs)
+            except JudgeUnavailableError:
+                known.unavailable = True
+                judgements = await self._fallback.judge(pairs)
+            known.judgements |= {pair.known: each for pair, each in zip(pairs, judgements, strict=True)}
+        judge = self._fallback if known.unavailable else self._judge
+        return [_Judged(hit.fact, hit.similarity, known.judgements[hit.fact.text]) for hit in hits], judge.name
 
 
 async def _standing_in(
     session: ReadSession, found: Sequence[SimilarFact], vector: Vector, moment: datetime
-) -> list[SimilarFact]:
+) -> tuple[list[SimilarFact], int]:
     """Puts, for each superseded hit, the fact of its line that holds at the statement's time.
 
     Order and membership come from the hits as found; similarity is that of the fact that stands in.
+
+    Returns:
+        The candidates, at most :data:`MAX_CANDIDATES`, and how many of the hits they were taken from.
     """
     superseded = [hit.fact for hit in found if hit.fact.status is FactStatus.SUPERSEDED]
     holders = await session.facts.holding(list({fact.slot_id for fact in superseded}), moment)
@@ -198,11 +231,13 @@ async def _standing_in(
     if missing:
         known |= await session.facts.similarities(missing, vector)
     result: dict[UUID, SimilarFact] = {}
-    for hit in found:
+    for used, hit in enumerate(found, start=1):
         fact = stand_ins.get(hit.fact.fact_id, hit.fact)
         similarity = known.get(fact.fact_id, hit.similarity)
         result.setdefault(fact.fact_id, SimilarFact(fact, similarity))
-    return list(result.values())
+        if len(result) == MAX_CANDIDATES:
+            return list(result.values()), used
+    return list(result.values()), len(found)
 
 
 def _exact(fact: Fact, revision: int, digest: bytes) -> Match:

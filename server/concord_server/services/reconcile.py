@@ -24,7 +24,7 @@ from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.embedding import NOT_EMBEDDED, embed_one
 from concord_server.services.entities import entities_of, with_entities
-from concord_server.services.matching import Match, Matcher
+from concord_server.services.matching import Match, Matcher, Recollection
 from concord_server.services.reconcile_plan import Plan, Planner
 from concord_server.services.results import ReconcileResult
 from concord_server.services.statement_writer import StatementWriter
@@ -107,10 +107,14 @@ class Reconcile:
         if known is not None:
             return known
         command, thresholds = await self._by_settings(context, command)
+        recollection = Recollection(vector)
+        resolved = command
         for _ in range(MAX_ATTEMPTS):
             try:
-                resolved = await self._resolved(context, command)
-                return await self._attempt(context, resolved, thresholds, idempotency, vector)
+                before, resolved = resolved, await self._resolved(context, command)
+                if resolved.partition != before.partition:
+                    recollection = Recollection(recollection.vector)  # the owner was merged: judged anew
+                return await self._attempt(context, resolved, thresholds, idempotency, recollection)
             except (_OvertakenError, ConcurrentUpdateError):
                 continue
         raise ConcurrentUpdateError("others kept changing what this statement meets; send it again")
@@ -151,7 +155,7 @@ class Reconcile:
         command: ReconcileCommand,
         thresholds: Thresholds,
         idempotency: Idempotency[ReconcileResult] | None,
-        vector: Vector | None,
+        recollection: Recollection,
     ) -> ReconcileResult | Replay:
         now = self._clock.now()
         match: Match | None = None
@@ -160,12 +164,13 @@ class Reconcile:
             moment = command.valid_from or command.observe_time or now
             digest = text_digest(command.text)
             match = await self._matcher.match(
-                context.project, command.partition, command.text, digest, moment, thresholds, vector
+                context.project, command.partition, command.text, digest, moment, thresholds, recollection
             )
-            vector, warnings = match.vector, match.warnings
-        elif vector is None:
-            vector = await embed_one(self._embedder, command.text)
-            warnings = () if vector is not None else (NOT_EMBEDDED,)
+            warnings = match.warnings
+        elif recollection.vector is None:
+            recollection.vector = await embed_one(self._embedder, command.text)
+            warnings = () if recollection.vector is not None else (NOT_EMBEDDED,)
+        vector = match.vector if match is not None else recollection.vector
         try:
             async with (
                 self._turns.take(context.project, command.partition),
