@@ -122,9 +122,10 @@ def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Set
             owner, split_from = new_id(), segment.assertions[0].fact_id
         moved.update({a.assertion_id: owner for a in segment.assertions if a.fact_id != owner})
         status = _status_at(index, current)
-        if any(_is_disputed(timeline.fact(a.fact_id)) for a in segment.assertions):
+        origin = timeline.fact(split_from or owner)
+        if _stays_disputed(timeline, segment, origin):
             status = FactStatus.DISPUTED
-        elif status is FactStatus.ACTIVE and _ended_by_hand(timeline.fact(split_from or owner), segment, now):
+        elif status is FactStatus.ACTIVE and _ended_by_hand(origin, segment, now):
             status = FactStatus.SUPERSEDED
         states[owner] = _placed(owner, segment, status, split_from)
     assertions = tuple(
@@ -135,7 +136,7 @@ def settle(timeline: Timeline, now: datetime, new_id: Callable[[], UUID]) -> Set
         if fact_id not in states and (fact is not None or _takes_part(own)):
             left = [a for a in own if a.assertion_id not in moved]
             joined = next((moved[a.assertion_id] for a in own if a.assertion_id in moved), None)
-            states[fact_id] = replace(_unplaced(fact_id, fact, left or own, segments), joined_into=joined)
+            states[fact_id] = replace(_unplaced(timeline, fact_id, left or own, segments), joined_into=joined)
     return Settlement(tuple(states.values()), assertions, segments, states)
 
 
@@ -151,9 +152,17 @@ def _status_at(index: int, current: int) -> FactStatus:
     return FactStatus.SUPERSEDED if index < current else FactStatus.PENDING
 
 
-def _is_disputed(fact: Fact | None) -> bool:
-    """Whether a fact was disputed, which stays so wherever its statements go."""
-    return fact is not None and fact.status is FactStatus.DISPUTED
+def _stays_disputed(timeline: Timeline, segment: Segment, origin: Fact | None) -> bool:
+    """Whether a segment is of a disputed fact, or took in what a disputed one said.
+
+    A disputed patch that restates nothing of a later value says another thing there than what was disputed.
+    """
+    if origin is not None and origin.status is FactStatus.DISPUTED:
+        return True
+    supported = (timeline.fact(a.fact_id) for a in segment.assertions)
+    return any(
+        f is not None and f.status is FactStatus.DISPUTED and f.value_key == segment.value_key for f in supported
+    )
 
 
 def _ended_by_hand(origin: Fact | None, segment: Segment, now: datetime) -> bool:
@@ -178,9 +187,10 @@ def _placed(fact_id: UUID, segment: Segment, status: FactStatus, split_from: UUI
 
 
 def _unplaced(
-    fact_id: UUID, fact: Fact | None, own: Sequence[Assertion], segments: Sequence[Segment]
+    timeline: Timeline, fact_id: UUID, own: Sequence[Assertion], segments: Sequence[Segment]
 ) -> FactState:
     """Returns the state of a fact that has no segment: it waits, was taken back, or never held."""
+    fact = timeline.fact(fact_id)
     found = {assertion.state for assertion in own}
     status, off_timeline, never_held = _unplaced_status(fact, found)
     waiting = [a for a in own if a.state is AssertionState.QUARANTINED]
@@ -191,6 +201,7 @@ def _unplaced(
     if status is FactStatus.PENDING:
         holding = holding_at(segments, first.time)
         key, value = effective(first, holding.value if holding else None)
+        valid_from, valid_to = _waiting_bounds(timeline, fact_id, key) or (valid_from, valid_to)
     elif fact is not None:
         key, value = fact.value_key, fact.claim.value if fact.claim else None
     return FactState(
@@ -205,6 +216,21 @@ def _unplaced(
         last_reinforce_time=last_reinforce_time(waiting or own),
         off_timeline=off_timeline,
     )
+
+
+def _waiting_bounds(timeline: Timeline, fact_id: UUID, key: str) -> tuple[datetime, datetime | None] | None:
+    """Returns from when until when a challenger would hold by its own statements, if it ever would."""
+    alone = fold(
+        replace(
+            a,
+            state=AssertionState.ADMITTED,
+            kind=AssertionKind.STATE if a.kind is AssertionKind.PATCH else a.kind,
+            value_key=key,
+        )
+        for a in timeline.assertions
+        if a.fact_id == fact_id and a.state is AssertionState.QUARANTINED
+    )
+    return (alone[0].start, alone[0].end) if alone else None
 
 
 def _unplaced_status(fact: Fact | None, found: set[AssertionState]) -> tuple[FactStatus, bool, bool]:

@@ -203,6 +203,11 @@ class Ledger:
         waiting = {a.fact_id for a in self.timeline.assertions if a.state is WAITING}
         return frozenset(f.fact_id for f in self.timeline.facts if f.status is PENDING and f.fact_id in waiting)
 
+    def off(self) -> frozenset[UUID]:
+        """The facts that are not on the timeline."""
+        waiting = self.waiting()
+        return frozenset(f.fact_id for f in self.timeline.facts if not _on_timeline(f, waiting))
+
     def members(self) -> frozenset[UUID]:
         """The facts in the open conflict."""
         return frozenset(f.fact_id for f in self.timeline.facts if f.conflict_id is not None)

@@ -129,6 +129,39 @@ class TestRule5WaitingChallenger:
         assert slot.fact(waiting).last_reinforce_time == at(7)
 
 
+class TestBoundsOfAChallenger:
+    """It is shown to hold when it would hold if it were kept."""
+
+    def test_it_begins_with_the_earliest_statement_that_is_left(self, slot):
+        slot.say("A", 0)
+        waiting = slot.say("B", 1, supersede=False).fact_id
+        slot.say("B", 3, supersede=False)
+        slot.withdraw(lambda a: a.fact_id == waiting and a.time == at(1))
+        assert slot.fact(waiting).valid_from == at(3)
+        slot.resolve(waiting)
+        assert slot.view() == [("A", 0, 3, SUPERSEDED), ("B", 3, None, ACTIVE)]
+
+    def test_an_earlier_statement_moves_its_beginning_back(self, slot):
+        slot.say("A", 0)
+        waiting = slot.say("B", 3, supersede=False).fact_id
+        slot.say("B", 1, supersede=False)
+        assert slot.fact(waiting).valid_from == at(1)
+
+    def test_its_end_is_what_its_own_statements_say(self, slot):
+        slot.say("A", 0)
+        waiting = slot.say("B", 1, end=9, supersede=False).fact_id
+        assert slot.fact(waiting).valid_to == at(9)
+        slot.say("B", 3, end=7, supersede=False)
+        assert slot.fact(waiting).valid_to == at(7)
+
+    def test_what_had_ended_it_before_it_was_taken_back_ends_it_no_more(self, slot):
+        gone = slot.say("A", 1).fact_id
+        slot.say("B", 3)
+        slot.retract(gone)
+        slot.restore(gone)
+        assert (slot.fact(gone).valid_from, slot.fact(gone).valid_to) == (at(1), None)
+
+
 class TestMembers:
     def test_all_challengers_share_one_conflict_with_the_incumbent_first(self, slot):
         incumbent = slot.say("A", 1).fact_id

@@ -180,8 +180,11 @@ def check_resolvable(ledger: Ledger) -> None:
         kept.resolve(member)
         others = [kept.fact(other) for other in ledger.members() - {member}]
         assert all(other.status in {FactStatus.SUPERSEDED, ACTIVE} for other in others)
-        holding = [f for f in kept.timeline.facts if f.value_key == ledger.fact(member).value_key]
-        assert any(f.holds_at(start) and f.status in {ACTIVE, PENDING, FactStatus.SUPERSEDED} for f in holding)
+        same = [f for f in ledger.timeline.facts if f.value_key == ledger.fact(member).value_key]
+        [holding] = [f for f in kept.timeline.facts if f.holds_at(start) and f.fact_id not in kept.off()]
+        assert holding.value_key == ledger.fact(member).value_key
+        # It may join what was disputed of its value, and that stays so.
+        assert holding.status is not DISPUTED or any(f.status is DISPUTED for f in same)
     none = ledger.copy()
     none.resolve(None)
     assert all(none.status(member) is FactStatus.RETRACTED for member in ledger.members())

@@ -226,6 +226,20 @@ class TestDisputes:
         after = settled([said(1, "A", 1), said(2, "B", 3, state=WITHDRAWN), said(3, "A", 5)], facts)
         assert bounds(of(after, 1)) == (DISPUTED, 1, None)
 
+    def test_a_disputed_patch_that_changes_nothing_of_a_later_value_does_not_dispute_that(self):
+        assertions = [
+            said(1, {"a": 1}, 1, kind=PATCH),
+            said(2, {"a": None}, 7, kind=PATCH, fact=1),
+            said(3, {"b": 2}, 5),
+        ]
+        after = settled(assertions, [fact(1, {"a": 1}, DISPUTED, 1)])
+        assert [bounds(s) for s in after.states] == [(DISPUTED, 1, 5), (ACTIVE, 5, None)]
+
+    def test_a_disputed_fact_stays_so_when_what_it_carries_forward_changes(self):
+        assertions = [said(1, {"a": 1}, 1), said(2, {"b": 2}, 3, kind=PATCH)]
+        known = [fact(1, {"a": 1}, ACTIVE, 1), fact(2, {"a": 9, "b": 2}, DISPUTED, 3)]
+        assert bounds(of(settled(assertions, known), 2)) == (DISPUTED, 3, None)
+
     def test_a_disputed_challenger_is_off_the_timeline(self):
         known = [fact(1, "A", ACTIVE, 1), fact(2, "B", DISPUTED, 3)]
         after = settled([said(1, "A", 1), said(2, "B", 3, state=WAITING)], known)
