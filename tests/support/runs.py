@@ -22,6 +22,7 @@ from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.context import CallContext, Replay
 from concord_server.services.events import GetEvent
+from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.runs import StartRun
 from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
@@ -71,12 +72,15 @@ class Bench:
         self.clock, self.ids, self.bell = SystemClock(), TimeOrderedIds(), Doorbell()
         self.embedder = FlatEmbedder()
         self.extractor: ScriptedExtractor | None = None
+        self.proposer: PredicateProposer | None = None
         self.signals = ChangeSignals()
 
     @property
     def consolidate(self) -> ConsolidateEvent:
         settings = CachedSettings(self.ledger, kept_seconds=0.0)
-        return ConsolidateEvent(self.ledger, self.embedder, self.clock, self.ids, self.extractor, settings)
+        return ConsolidateEvent(
+            self.ledger, self.embedder, self.clock, self.ids, self.extractor, settings, self.proposer
+        )
 
     def worker(self, concurrency: int = 4, lease: timedelta = LEASE) -> Worker:
         options = WorkerOptions(concurrency, lease, poll=0.05)

@@ -136,7 +136,7 @@ async def _start_parts(
     embedder.connect(loaded)
     ledger.connect(connected)
     parts.push_async_callback(background_work(connected, loaded, judge, project_settings).close)
-    parts.push_async_callback(start_workers(settings, connected, loaded, bell, project_settings).close)
+    parts.push_async_callback(start_workers(settings, connected, loaded, judge, bell, project_settings).close)
     return connected.ping
 
 
@@ -156,7 +156,8 @@ async def work(settings: Settings, *, on_ready: Callable[[], None]) -> None:
         parts.push_async_callback(loaded.close)
         connected = await connect_ledger(settings, settings.database_url, loaded)
         parts.push_async_callback(connected.close)
-        workers = start_workers(settings, connected, loaded, Doorbell(), CachedSettings(connected))
+        judge = await asyncio.to_thread(load_judge)
+        workers = start_workers(settings, connected, loaded, judge, Doorbell(), CachedSettings(connected))
         parts.push_async_callback(workers.close)
         on_ready()
         await stop.wait()

@@ -39,6 +39,7 @@ from concord_server.services.merge_entities import MergeEntities
 from concord_server.services.noteworthy import ListNoteworthyFacts
 from concord_server.services.project_settings import GetProjectSettings, UpdateProjectSettings
 from concord_server.services.projects import CreateProject, ListProjects
+from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.schedule import ActivateScheduled
@@ -158,7 +159,8 @@ def use_cases(
     """
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
-    reconcile = Reconcile(ledger, matcher, embedder, clock, ids, project_settings)
+    proposer = PredicateProposer(ledger, embedder, judge, fallback=judge, clock=clock)
+    reconcile = Reconcile(ledger, matcher, embedder, clock, ids, project_settings, proposer)
     return UseCases(
         clock=clock,
         reconcile=reconcile,
@@ -172,7 +174,7 @@ def use_cases(
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
         watch_facts=WatchFacts(ledger, signals),
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids, project_settings),
-        consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings),
+        consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings, proposer),
         evolution=_evolution(ledger, embedder, clock, ids),
         admin=_admin_use_cases(ledger, clock, project_settings),
     )

@@ -104,6 +104,11 @@ def normalise_subject(subject: str) -> str:
     return unicodedata.normalize("NFC", folded)
 
 
+def subject_key(subject: str) -> str:
+    """Returns a digest that is equal for subjects of claims that are the same."""
+    return _digest(normalise_subject(subject))
+
+
 def slot_key(subject: str, predicate: str, qualifiers: Mapping[str, Json], *, discriminator: str = "") -> str:
     """Returns the digest that names a slot within its partition.
 

@@ -48,6 +48,7 @@ from concord_server.ports.entities import EntityRepository
 from concord_server.ports.event_search import EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
 from concord_server.ports.search import SearchRepository
@@ -258,8 +259,11 @@ class SlotRepository(Protocol):
     async def cardinality(self, predicate: str) -> Cardinality | None:
         """Returns the predicate's cardinality, ``None`` before its first use."""
 
+    async def hold_cardinality(self, predicate: str) -> Cardinality | None:
+        """Does as :meth:`cardinality`, and keeps it as it is until the session ends. Write sessions only."""
+
     async def register_predicate(self, predicate: str, cardinality: Cardinality, now: datetime) -> Cardinality:
-        """Stores the predicate at its first use, and returns the cardinality that is stored."""
+        """Stores the predicate at its first use, and returns the cardinality that is stored, held as it is."""
 
 
 class ConflictRepository(Protocol):
@@ -320,6 +324,7 @@ class ReadSession(Protocol):
     partitions: PartitionRepository
     facts: FactRepository
     slots: SlotRepository
+    predicates: PredicateRepository
     conflicts: ConflictRepository
     decisions: DecisionRepository
     requests: RequestRepository

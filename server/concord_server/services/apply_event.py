@@ -13,6 +13,7 @@ from concord_server.domain.enums import CandidateOutcome, ContradictionPolicy
 from concord_server.domain.errors import AbortedError, ConcordError, UnavailableError
 from concord_server.domain.events import Event, EventCandidate
 from concord_server.domain.model import Fact, Partition
+from concord_server.domain.predicates import Proposal
 from concord_server.ports.clock import Ids
 from concord_server.ports.embedder import Vector
 from concord_server.ports.entities import EntityKey
@@ -39,14 +40,19 @@ class UnplaceableError(Exception):
         self.reason = reason
 
 
+class OvertakenError(Exception):
+    """What was proposed for a candidate's predicate does not hold any more; the event must be proposed for anew."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedCandidate:
-    """A candidate with what it makes: a statement and its vector, or a refusal."""
+    """A candidate with what it makes: a statement with its vector and what its predicate may mean, or a refusal."""
 
     candidate: EventCandidate
     key: str
     admitted: ReconcileCommand | Rejection
     vector: Vector | None = None
+    proposal: Proposal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +63,14 @@ class PreparedEvent:
     candidates: tuple[PreparedCandidate, ...]
 
     @property
+    def commands(self) -> list[ReconcileCommand]:
+        """The statements of the candidates that are admitted, in order."""
+        return [c.admitted for c in self.candidates if isinstance(c.admitted, ReconcileCommand)]
+
+    @property
     def texts(self) -> list[str]:
         """The wordings that are to be embedded."""
-        return [c.admitted.text for c in self.candidates if isinstance(c.admitted, ReconcileCommand)]
+        return [command.text for command in self.commands]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,7 @@ class EventApplier:
 
         Raises:
             UnplaceableError: one more candidate is; nothing of the session must be committed.
+            OvertakenError: likewise, and the event must be proposed for anew.
         """
         commands = [c.admitted for c in prepared.candidates if isinstance(c.admitted, ReconcileCommand)]
         named = {entity for command in commands for entity in entities_of(command)}
@@ -138,8 +150,9 @@ class EventApplier:
         now: datetime,
     ) -> Applied:
         trust = min(command.trust, context.trust_cap)
-        plan = await Planner(session, locked, command, trust, now, self._ids).plan(None)
-        assert plan is not None, "the slot of a claim decides alone"
+        plan = await Planner(session, locked, command, trust, now, self._ids, prepared.proposal).plan(None)
+        if plan is None:
+            raise OvertakenError
         writer = StatementWriter(self._writer, self._ids, session, locked, context, command)
         written = await writer.write(plan, prepared.vector, now)
         outcome = outcome_of(plan.placing.outcome)

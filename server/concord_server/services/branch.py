@@ -9,7 +9,6 @@ from uuid import UUID
 
 from concord_server.domain.commands import ReconcileCommand, Violations, validate_interval, validate_reconcile
 from concord_server.domain.enums import (
-    Cardinality,
     DecisionBasis,
     EvolutionType,
     FactStatus,
@@ -27,11 +26,12 @@ from concord_server.domain.model import Claim, Fact, Partition, Source, Threshol
 from concord_server.domain.placement import Outcome, Placing, Statement, challenge, place
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.text import text_key
-from concord_server.domain.values import slot_key, text_value_key, value_key
+from concord_server.domain.values import text_value_key
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
+from concord_server.services.claim_slots import ClaimSlots
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.drafts import Lineage
 from concord_server.services.embedding import embed_one
@@ -196,53 +196,20 @@ class _Derivation:
     async def _with_claim(self) -> Plan:
         given = self._command.claim
         assert given is not None
-        claim = given.normalised()
-        cardinality = await self._session.slots.register_predicate(
-            claim.predicate, claim.cardinality, self._locked.recorded_time
-        )
-        if given.cardinality is not None and given.cardinality is not cardinality:
-            self.warnings = (
-                f"predicate {claim.predicate} is {cardinality.value}; the cardinality of the call is ignored",
-            )
-        claim = replace(claim, cardinality=cardinality)
-        key = value_key(claim.value)
-        name = slot_key(
-            claim.subject,
-            claim.predicate,
-            claim.qualifiers,
-            discriminator=self._discriminator(cardinality, key),
-        )
-        timeline = await self._slot(name, claim)
+        command = self._command
+        start = command.valid_from or command.observe_time or self._now
+        slot = await ClaimSlots(self._session, self._locked, self._ids).find(given, command.type, start)
+        assert slot is not None, "nothing was proposed"
+        self.warnings = slot.warnings
+        timeline = Timeline(slot.slot_id) if slot.is_new else await self._session.slots.timeline(slot.slot_id)
         active = timeline.active()
         replaces = self._type in REPLACING and active is not None and active.fact_id in self._parent_ids
         if active is not None and not replaces:
             raise SlotOccupiedError(
                 f"fact {active.fact_id} holds in the slot of the claim; correct or contradict it instead"
             )
-        statement = replace(self._statement(key), value=claim.value)
-        return self._plan(timeline, statement, place(timeline, statement, self._now), claim)
-
-    async def _slot(self, name: str, claim: Claim) -> Timeline:
-        """Returns the slot of that key, made now if nothing was said about it yet."""
-        slot_id = await self._session.slots.find(self._locked.partition_id, name)
-        if slot_id is not None:
-            return await self._session.slots.timeline(slot_id)
-        slot_id = self._ids.new()
-        await self._session.slots.create(
-            self._locked.partition_id,
-            name,
-            slot_id,
-            subject=claim.subject,
-            predicate=claim.predicate,
-            qualifiers=claim.qualifiers,
-        )
-        return Timeline(slot_id)
-
-    def _discriminator(self, cardinality: Cardinality, key: str) -> str:
-        if self._command.type is FactType.EVENT:
-            start = self._command.valid_from or self._command.observe_time or self._now
-            return f"{key}@{start.isoformat()}"
-        return key if cardinality is Cardinality.MULTI else ""
+        statement = replace(self._statement(slot.value_key), value=slot.claim.value)
+        return self._plan(timeline, statement, place(timeline, statement, self._now), slot.claim)
 
     def _plan(
         self, timeline: Timeline, statement: Statement, placing: Placing, claim: Claim | None = None

@@ -17,9 +17,17 @@ from concord_server.ports.embedder import Embedder
 from concord_server.ports.events import ExtractionError, Extractor, Lease
 from concord_server.ports.ledger import Ledger, WriteSession
 from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
-from concord_server.services.apply_event import Applied, EventApplier, PreparedEvent, UnplaceableError, prepare
+from concord_server.services.apply_event import (
+    Applied,
+    EventApplier,
+    OvertakenError,
+    PreparedEvent,
+    UnplaceableError,
+    prepare,
+)
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_all
+from concord_server.services.propose_predicates import PredicateProposer
 
 MAX_PLANS = 50
 """How often an event is planned anew when others keep changing what it meets; each loss is another's progress."""
@@ -48,18 +56,21 @@ class ConsolidateEvent:
         ids: Ids,
         extractor: Extractor | None = None,
         settings: SettingsOfProjects | None = None,
+        proposer: PredicateProposer | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
             extractor: takes candidates from events that have none; without it such events wait.
             settings: of projects; the defaults where they are not given.
+            proposer: finds which predicate a claim by a new name means; without it names mean themselves.
         """
         self._ledger = ledger
         self._embedder = embedder
         self._clock = clock
         self._extractor = extractor
         self._settings = settings or DefaultSettings()
+        self._proposer = proposer
         self._applier = EventApplier(ids)
 
     @property
@@ -122,6 +133,8 @@ class ConsolidateEvent:
                 return dry.planned
             except UnplaceableError as error:
                 refused[position][error.position] = error.reason
+            except OvertakenError:
+                prepared = await self._proposed(project, prepared)
             except ConcurrentUpdateError:
                 continue
         raise ConcurrentUpdateError("others kept changing what these events meet")
@@ -133,13 +146,17 @@ class ConsolidateEvent:
             try:
                 async with self._ledger.write(project) as session:
                     await self._apply(session, project, lease, prepared, refused)
-                return
             except UnplaceableError as error:
                 refused[error.position] = error.reason
+            except OvertakenError:
+                [prepared] = await self._proposed(project, [prepared])
             except LeaseLostError:
                 raise
             except ConcurrentUpdateError:
                 continue
+            else:
+                await self._record_suggestions(project, prepared)
+                return
         raise ConcurrentUpdateError("others kept changing what the event meets")
 
     async def _apply(
@@ -154,7 +171,7 @@ class ConsolidateEvent:
         await session.leases.settle(lease, prepared.event, [one.settled for one in applied], now)
 
     async def _prepared(self, project: str, run_id: UUID | None, events: Sequence[Event]) -> list[PreparedEvent]:
-        """Returns events with their candidates, embedded together; no transaction is open.
+        """Returns events with their candidates, embedded and proposed for together; no transaction is open.
 
         Raises:
             ExtractionError: the model failed.
@@ -165,7 +182,7 @@ class ConsolidateEvent:
         texts = list(dict.fromkeys(text for one in prepared for text in one.texts))
         vectors = await embed_all(self._embedder, texts) if texts else []
         by_text = dict(zip(texts, vectors or [], strict=False))
-        return [
+        embedded = [
             replace(
                 one,
                 candidates=tuple(
@@ -177,6 +194,27 @@ class ConsolidateEvent:
             )
             for one in prepared
         ]
+        return await self._proposed(project, embedded)
+
+    async def _proposed(self, project: str, prepared: Sequence[PreparedEvent]) -> list[PreparedEvent]:
+        """Returns events with what the predicates of their candidates may mean, each seeing those before it."""
+        if self._proposer is None:
+            return list(prepared)
+        proposals = iter(await self._proposer.propose(project, [c for one in prepared for c in one.commands]))
+        return [
+            replace(
+                one,
+                candidates=tuple(
+                    replace(c, proposal=next(proposals)) if isinstance(c.admitted, ReconcileCommand) else c
+                    for c in one.candidates
+                ),
+            )
+            for one in prepared
+        ]
+
+    async def _record_suggestions(self, project: str, prepared: PreparedEvent) -> None:
+        if self._proposer is not None:
+            await self._proposer.record(project, [candidate.proposal for candidate in prepared.candidates])
 
     async def _candidates(self, project: str, run_id: UUID | None, event: Event) -> Sequence[EventCandidate]:
         if event.candidates or self._extractor is None:

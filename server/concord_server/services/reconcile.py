@@ -16,6 +16,7 @@ from concord_server.domain.commands import (
 from concord_server.domain.enums import EvolutionType, FactType, ReconcileAction
 from concord_server.domain.errors import ConcurrentUpdateError
 from concord_server.domain.model import Decision, Thresholds
+from concord_server.domain.predicates import Proposal
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
@@ -25,6 +26,7 @@ from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.embedding import NOT_EMBEDDED, embed_one
 from concord_server.services.entities import entities_of, with_entities
 from concord_server.services.matching import Match, Matcher, Recollection
+from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.reconcile_plan import Plan, Planner
 from concord_server.services.results import ReconcileResult
 from concord_server.services.statement_writer import StatementWriter
@@ -52,6 +54,7 @@ class _Prepared:
     now: datetime
     thresholds: Thresholds
     vector: Vector | None
+    proposal: Proposal | None
     warnings: tuple[str, ...]
 
 
@@ -66,11 +69,13 @@ class Reconcile:
         clock: Clock,
         ids: Ids,
         settings: SettingsOfProjects | None = None,
+        proposer: PredicateProposer | None = None,
     ) -> None:
         """Builds the use case.
 
         Args:
             settings: of projects, for what calls leave open; the defaults where they are not given.
+            proposer: finds which predicate a claim by a new name means; without it names mean themselves.
         """
         self._ledger = ledger
         self._matcher = matcher
@@ -80,6 +85,7 @@ class Reconcile:
         self._writer = TimelineWriter(ids)
         self._turns = Turns()
         self._settings = settings or DefaultSettings()
+        self._proposer = proposer
 
     async def execute(
         self,
@@ -171,6 +177,33 @@ class Reconcile:
             recollection.vector = await embed_one(self._embedder, command.text)
             warnings = () if recollection.vector is not None else (NOT_EMBEDDED,)
         vector = match.vector if match is not None else recollection.vector
+        proposal = await self._proposal(context, command)
+        prepared = _Prepared(now, thresholds, vector, proposal, warnings)
+        result = await self._write(context, command, idempotency, match, prepared)
+        if self._proposer is not None and not command.validate_only:
+            await self._proposer.record(context.project, [proposal])
+        return result
+
+    async def _proposal(self, context: CallContext, command: ReconcileCommand) -> Proposal | None:
+        if self._proposer is None or command.claim is None:
+            return None
+        [proposal] = await self._proposer.propose(context.project, [command])
+        return proposal
+
+    async def _write(
+        self,
+        context: CallContext,
+        command: ReconcileCommand,
+        idempotency: Idempotency[ReconcileResult] | None,
+        match: Match | None,
+        prepared: _Prepared,
+    ) -> ReconcileResult | Replay:
+        """Plans and writes the statement in one transaction.
+
+        Raises:
+            _OvertakenError: what was prepared does not hold any more.
+        """
+        now = prepared.now
         try:
             async with (
                 self._turns.take(context.project, command.partition),
@@ -184,7 +217,6 @@ class Reconcile:
                 locked = await session.partitions.lock(command.partition, now)
                 if match is not None and await _overtaken(session, locked, match):
                     raise _OvertakenError
-                prepared = _Prepared(now, thresholds, vector, warnings)
                 result = await self._apply(session, locked, context, command, match, prepared)
                 if command.validate_only:
                     raise _DryRun(result)
@@ -212,7 +244,7 @@ class Reconcile:
     ) -> ReconcileResult:
         """Plans and writes the statement under its partition's lock."""
         trust = min(command.trust, context.trust_cap)
-        planner = Planner(session, locked, command, trust, prepared.now, self._ids)
+        planner = Planner(session, locked, command, trust, prepared.now, self._ids, prepared.proposal)
         plan = await planner.plan(match)
         if plan is None:
             raise _OvertakenError

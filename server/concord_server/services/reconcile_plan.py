@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
 from concord_server.domain.choice import ChoiceKind
-from concord_server.domain.commands import ReconcileCommand
+from concord_server.domain.commands import ClaimInput, ReconcileCommand
 from concord_server.domain.enums import (
     SUPPRESSING_STATUSES,
-    Cardinality,
     ContradictionPolicy,
     DecisionBasis,
     EvolutionType,
     FactStatus,
-    FactType,
     ReconcileAction,
     Trust,
 )
 from concord_server.domain.model import Claim, Fact
 from concord_server.domain.placement import Outcome, Placing, Statement, challenge, place
+from concord_server.domain.predicates import Proposal, teaches
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.text import text_key
 from concord_server.domain.timeline import AssertionState
-from concord_server.domain.values import slot_key, text_value_key, value_key
+from concord_server.domain.values import text_value_key
 from concord_server.ports.clock import Ids
 from concord_server.ports.ledger import LockedPartition, WriteSession
+from concord_server.services.claim_slots import ClaimSlot, ClaimSlots
 from concord_server.services.drafts import UNRELATED, Lineage
 from concord_server.services.matching import Match, exact_match
 from concord_server.services.timeline_writer import text_digest
@@ -55,6 +54,7 @@ class Plan:
         lineage: of that fact.
         matched: the fact that the statement met.
         adopted: a known fact without a claim that gains the statement's.
+        alias: a name that turned out to mean the claim's predicate, to be learned; empty for none.
     """
 
     timeline: Timeline
@@ -67,6 +67,7 @@ class Plan:
     lineage: Lineage = UNRELATED
     matched: Fact | None = None
     adopted: Fact | None = None
+    alias: str = ""
     warnings: tuple[str, ...] = ()
 
 
@@ -81,6 +82,7 @@ class Planner:
         trust: Trust,
         now: datetime,
         ids: Ids,
+        proposal: Proposal | None = None,
     ) -> None:
         self._session = session
         self._locked = locked
@@ -88,10 +90,11 @@ class Planner:
         self._trust = trust
         self._now = now
         self._ids = ids
+        self._proposal = proposal
         self._start = command.valid_from or command.observe_time or now
 
     async def plan(self, match: Match | None) -> Plan | None:
-        """Returns the plan, or ``None`` when what ``match`` rests on is gone and must be found again."""
+        """Returns the plan, or ``None`` when what it rests on is gone and must be found again."""
         if self._command.claim is not None:
             return await self._plan_claim()
         if match is None:
@@ -192,12 +195,15 @@ class Planner:
         placing = place(timeline, statement, self._now)
         return Plan(timeline, statement, placing, ReconcileAction.CREATED, basis, rationale)
 
-    async def _plan_claim(self) -> Plan:
-        claim, warnings = await self._registered_claim()
-        key = value_key(claim.value)
-        slot_id, is_new = await self._slot(claim, key)
-        timeline = Timeline(slot_id) if is_new else await self._session.slots.timeline(slot_id)
-        statement = replace(self._statement(key), value=claim.value)
+    async def _plan_claim(self) -> Plan | None:
+        given = self._command.claim
+        assert given is not None
+        slots = ClaimSlots(self._session, self._locked, self._ids)
+        slot = await slots.find(given, self._command.type, self._start, self._proposal)
+        if slot is None:
+            return None
+        timeline = Timeline(slot.slot_id) if slot.is_new else await self._session.slots.timeline(slot.slot_id)
+        statement = replace(self._statement(slot.value_key), value=slot.claim.value)
         placing = place(timeline, statement, self._now)
         met = timeline.fact(placing.met_fact_id) if placing.met_fact_id else None
         equal = placing.outcome in {Outcome.REINFORCED, Outcome.SUPPRESSED}
@@ -208,47 +214,20 @@ class Planner:
             action_of(placing),
             DecisionBasis.EXACT_CLAIM if equal else DecisionBasis.SLOT,
             placing.reason,
-            claim=claim,
+            claim=slot.claim,
             lineage=_lineage(timeline, placing, met),
             matched=met,
-            warnings=warnings,
+            alias=self._alias(given, slot, placing),
+            warnings=slot.warnings,
         )
         if placing.outcome is Outcome.CREATED and not timeline.facts:
-            return await self._adopted(plan, claim) or plan
+            return await self._adopted(plan, slot.claim) or plan
         return plan
 
-    async def _registered_claim(self) -> tuple[Claim, tuple[str, ...]]:
-        given = self._command.claim
-        assert given is not None
-        claim = given.normalised()
-        stored = await self._session.slots.register_predicate(
-            claim.predicate, claim.cardinality, self._locked.recorded_time
-        )
-        warnings: tuple[str, ...] = ()
-        if given.cardinality is not None and given.cardinality is not stored:
-            warnings = (f"predicate {claim.predicate} is {stored.value}; the cardinality of the call is ignored",)
-        return replace(claim, cardinality=stored), warnings
-
-    async def _slot(self, claim: Claim, key: str) -> tuple[UUID, bool]:
-        discriminator = ""
-        if self._command.type is FactType.EVENT:
-            discriminator = f"{key}@{self._start.isoformat()}"
-        elif claim.cardinality is Cardinality.MULTI:
-            discriminator = key
-        name = slot_key(claim.subject, claim.predicate, claim.qualifiers, discriminator=discriminator)
-        slot_id = await self._session.slots.find(self._locked.partition_id, name)
-        if slot_id is not None:
-            return slot_id, False
-        slot_id = self._ids.new()
-        await self._session.slots.create(
-            self._locked.partition_id,
-            name,
-            slot_id,
-            subject=claim.subject,
-            predicate=claim.predicate,
-            qualifiers=claim.qualifiers,
-        )
-        return slot_id, True
+    def _alias(self, given: ClaimInput, slot: ClaimSlot, placing: Placing) -> str:
+        """Returns the name that the statement teaches to mean the predicate of its slot, empty for none."""
+        taught = teaches(slot.meaning.ground, placing.outcome, self._trust)
+        return given.normalised().predicate if taught else ""
 
     async def _adopted(self, plan: Plan, claim: Claim) -> Plan | None:
         """Lets a live twin of the same wording gain the claim, if it stands alone on its line.

@@ -11,6 +11,7 @@ from concord_server.domain.conflicts import review
 from concord_server.domain.enums import EvolutionType, FactChange, Trust
 from concord_server.domain.lineage import EvolutionEdge
 from concord_server.domain.model import Fact, Source
+from concord_server.domain.predicates import learnable
 from concord_server.domain.settlement import Settlement, Timeline, settle
 from concord_server.ports.clock import Ids
 from concord_server.ports.embedder import Vector
@@ -71,6 +72,7 @@ class StatementWriter:
         written = await self._writer.write(self._session, self._locked, change)
         fact = await self._resulting_fact(plan, written)
         await self._remember_wording(plan, fact)
+        await self._learn_alias(plan)
         evidence = draft_evidence(self._command, fact.fact_id, source, self._ids, self._locked.recorded_time)
         if evidence:
             await self._session.facts.add_evidence(evidence)
@@ -87,6 +89,16 @@ class StatementWriter:
         digest = text_digest(self._command.text)
         if digest != text_digest(fact.text):
             await self._session.facts.add_wording(fact.fact_id, digest)
+
+    async def _learn_alias(self, plan: Plan) -> None:
+        """Keeps that the predicate of the statement is another name of the one whose fact it superseded."""
+        if not plan.alias or plan.claim is None:
+            return
+        known = await self._session.predicates.aliases_of([plan.alias, plan.claim.predicate])
+        if learnable(plan.alias, plan.claim.predicate, known):
+            await self._session.predicates.add_alias(
+                plan.alias, plan.claim.predicate, self._locked.recorded_time, learned=True
+            )
 
     async def _stored_source(self, plan: Plan) -> Source | None:
         """Returns the statement's source; that of a known fact is stored at once, under its known id."""

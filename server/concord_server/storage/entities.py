@@ -31,6 +31,7 @@ from concord_server.domain.enums import FactStatus
 from concord_server.domain.errors import InvalidPageTokenError
 from concord_server.domain.model import EntityRef, Fact, Partition
 from concord_server.domain.queries import Cursor, Page
+from concord_server.domain.values import subject_key
 from concord_server.ports.entities import EntityKey, MergedSlot
 from concord_server.storage.columns import TIMESTAMP
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
@@ -144,10 +145,16 @@ class PostgresEntities:
     async def move_slot(self, slot: MergedSlot) -> None:
         """Moves a slot or line, with its assertions and conflicts."""
         if slot.slot_key is not None:
+            subject = slot.subject or ""
             await self._context.statements.execute(
                 update(slots)
                 .where(slots.c.project_id == self._context.project, slots.c.slot_id == slot.slot_id)
-                .values(partition_id=slot.partition_id, slot_key=slot.slot_key, subject=slot.subject)
+                .values(
+                    partition_id=slot.partition_id,
+                    slot_key=slot.slot_key,
+                    subject=subject,
+                    subject_key=subject_key(subject),
+                )
             )
         for table in (slot_assertions, conflicts):
             await self._context.statements.execute(

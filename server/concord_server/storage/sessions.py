@@ -26,6 +26,7 @@ from concord_server.ports.ledger import (
     WriteSession,
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
 from concord_server.ports.search import SearchRepository
@@ -47,6 +48,7 @@ from concord_server.storage.leases import PostgresLeases
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.notifications import ChangeAnnouncer
 from concord_server.storage.partitions import PostgresPartitions
+from concord_server.storage.predicates import PostgresPredicates
 from concord_server.storage.projects import PostgresProjects
 from concord_server.storage.requests import PostgresRequests
 from concord_server.storage.run_queue import PostgresRunQueue
@@ -66,6 +68,7 @@ class PostgresSession:
         self.partitions: PartitionRepository = PostgresPartitions(context)
         self.facts: FactRepository = PostgresFacts(context)
         self.slots: SlotRepository = PostgresSlots(context)
+        self.predicates: PredicateRepository = PostgresPredicates(context)
         self.conflicts: ConflictRepository = PostgresConflicts(context)
         self.decisions: DecisionRepository = PostgresDecisions(context)
         self.requests: RequestRepository = PostgresRequests(context)

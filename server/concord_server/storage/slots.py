@@ -13,11 +13,12 @@ from sqlalchemy.dialects.postgresql import insert
 from concord_server.domain.enums import Cardinality, ConflictState, FactStatus, Trust
 from concord_server.domain.settlement import Timeline
 from concord_server.domain.timeline import Assertion, AssertionKind, AssertionState
-from concord_server.domain.values import Json
+from concord_server.domain.values import Json, subject_key
 from concord_server.storage.fact_rows import fact_columns, fact_from_row
 from concord_server.storage.fact_tables import facts
+from concord_server.storage.predicate_tables import predicates
 from concord_server.storage.statements import PROJECT, SessionContext
-from concord_server.storage.tables import conflicts, predicates, slot_assertions, slots
+from concord_server.storage.tables import conflicts, slot_assertions, slots
 
 _ASSERTION_COLUMNS = (
     "assertion_id",
@@ -42,6 +43,7 @@ _INSERT = insert(slots)
 _CARDINALITY = select(predicates.c.cardinality).where(
     predicates.c.project_id == PROJECT, predicates.c.predicate == bindparam("predicate")
 )
+_HOLD_CARDINALITY = _CARDINALITY.with_for_update(read=True, key_share=True)
 _INSERT_PREDICATE = insert(predicates).on_conflict_do_nothing().returning(predicates.c.cardinality)
 
 
@@ -110,6 +112,7 @@ class PostgresSlots:
             "partition_id": partition_id,
             "slot_key": slot_key,
             "subject": subject,
+            "subject_key": subject_key(subject),
             "predicate": predicate,
             "qualifiers": dict(qualifiers),
         }
@@ -155,9 +158,15 @@ class PostgresSlots:
         row = await self._context.statements.first(_CARDINALITY, parameters)
         return Cardinality(row.cardinality) if row else None
 
+    async def hold_cardinality(self, predicate: str) -> Cardinality | None:
+        """Does as :meth:`cardinality`, and keeps it as it is until the session ends."""
+        parameters = {"project": self._context.project, "predicate": predicate}
+        row = await self._context.statements.first(_HOLD_CARDINALITY, parameters)
+        return Cardinality(row.cardinality) if row else None
+
     async def register_predicate(self, predicate: str, cardinality: Cardinality, now: datetime) -> Cardinality:
-        """Stores the predicate at its first use, and returns the cardinality that is stored."""
-        stored = await self.cardinality(predicate)
+        """Stores the predicate at its first use, and returns the cardinality that is stored, held as it is."""
+        stored = await self.hold_cardinality(predicate)
         if stored is not None:
             return stored
         values = {
@@ -165,11 +174,12 @@ class PostgresSlots:
             "predicate": predicate,
             "cardinality": cardinality.value,
             "create_time": now,
+            "update_time": now,
         }
         inserted = await self._context.statements.first(_INSERT_PREDICATE, values)
         if inserted is not None:
             return cardinality
-        return await self.cardinality(predicate) or cardinality
+        return await self.hold_cardinality(predicate) or cardinality
 
 
 def _assertion_values(assertion: Assertion) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from concord_server.domain.enums import (
-    Cardinality,
     ConflictState,
     DecisionBasis,
     FactChange,
@@ -37,7 +36,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.timeline import AssertionKind, AssertionState
-from concord_server.storage import event_tables, fact_tables, settings_tables
+from concord_server.storage import event_tables, fact_tables, predicate_tables, settings_tables
 from concord_server.storage.columns import (
     TIMESTAMP,
     counter,
@@ -109,11 +108,14 @@ slots = Table(
     identifier("partition_id"),
     text("slot_key"),
     text("subject"),
+    text("subject_key"),
     text("predicate"),
     document("qualifiers"),
     UniqueConstraint("project_id", "partition_id", "slot_key"),
     reference(["partition_id"], "partitions", ["partition_id"], "partition"),
     Index(None, "project_id", "slot_key"),
+    Index(None, "project_id", "partition_id", "subject_key", "predicate"),
+    Index(None, "project_id", "predicate"),
 )
 
 slot_assertions = Table(
@@ -158,17 +160,6 @@ entity_aliases = Table(
     CheckConstraint("entity_id <> into_id", name="no_loop"),
     _of_project(),
     Index(None, "project_id", "entity_type", "into_id"),
-)
-
-predicates = Table(
-    "predicates",
-    metadata,
-    project_key(),
-    text_key("predicate"),
-    text("cardinality"),
-    moment("create_time"),
-    one_of("cardinality", Cardinality),
-    _of_project(),
 )
 
 conflicts = Table(
@@ -300,7 +291,7 @@ __all__ = [
     "fact_tables",
     "metadata",
     "partitions",
-    "predicates",
+    "predicate_tables",
     "projects",
     "request_ids",
     "settings_tables",

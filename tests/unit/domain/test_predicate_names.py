@@ -1,0 +1,49 @@
+"""Which names may mean the same, word by word."""
+
+from __future__ import annotations
+
+import pytest
+from concord_server.domain.predicate_names import explained
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("favorite_color", "preferred_color"),
+        ("favourite_color", "favorite_colour"),
+        ("birth_date", "date_of_birth"),
+        ("birthplace", "place_of_birth"),
+        ("timezone", "time_zone"),
+        ("bike_count", "number_of_bikes"),
+        ("annual_salary", "yearly_salary"),
+        ("phone_number", "telephone_number"),
+        ("gerente", "gerente"),
+    ],
+)
+def test_every_word_has_a_counterpart(one: str, other: str):
+    assert explained(one, other)
+    assert explained(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("bike_count", "car_count"),
+        ("start_date", "end_date"),
+        ("home_city", "work_city"),
+        ("mother_name", "father_name"),
+        ("email", "work_email"),
+        ("employer", "previous_employer"),
+        ("introduced_by", "introduced_to"),
+        ("from_city", "to_city"),
+        ("floor", "floors"),
+        ("invited", "inviting"),
+        ("invited", "invited_by"),
+        ("latitude", "longitude"),
+        ("gerente", "jefe"),
+        ("2024_budget", "2025_budget"),
+    ],
+)
+def test_a_word_without_counterpart_tells_names_apart(one: str, other: str):
+    assert not explained(one, other)
+    assert not explained(other, one)
