@@ -21,6 +21,7 @@ from concord_server.services.conflicts import ListConflicts
 from concord_server.services.context import CallContext, Replay
 from concord_server.services.facts import GetFact, ListFacts
 from concord_server.services.matching import Matcher
+from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.results import ReconcileResult
@@ -78,7 +79,8 @@ class Desk:
         ids = TimeOrderedIds()
         matcher = Matcher(ledger, self.embedder, judge, judge)
         self.settings = CachedSettings(ledger, kept_seconds=0.0)
-        self.reconciles = Reconcile(ledger, matcher, self.embedder, self.clock, ids, self.settings)
+        self.proposer = PredicateProposer(ledger, self.embedder, judge, judge, self.clock)
+        self.reconciles = Reconcile(ledger, matcher, self.embedder, self.clock, ids, self.settings, self.proposer)
         self.batches = BatchReconcile(self.reconciles, self.embedder)
         self.statuses = UpdateFactStatus(ledger, self.clock, ids)
         self.resolves = ResolveConflict(ledger, self.clock, ids)
