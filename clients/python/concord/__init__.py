@@ -20,6 +20,7 @@ from concord._channel import (
 )
 from concord._convert import JsonValue, to_dict
 from concord._retry import RetryPolicy
+from concord.admin import JudgeMode, Project, ProjectSettings, SettingsChange
 from concord.client import AsyncClient, Client
 from concord.enums import (
     CandidateAction,
@@ -190,6 +191,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "JsonValue",
+    "JudgeMode",
     "NotFoundError",
     "NoteworthyFact",
     "Observation",
@@ -198,6 +200,8 @@ __all__ = [
     "Page",
     "PermissionDeniedError",
     "Progress",
+    "Project",
+    "ProjectSettings",
     "ReconcileAction",
     "ReconcileOutcome",
     "ReconcileResult",
@@ -210,6 +214,7 @@ __all__ = [
     "RunStage",
     "RunState",
     "SearchResult",
+    "SettingsChange",
     "Source",
     "SourceInput",
     "Statement",

@@ -14,6 +14,7 @@ from concord import _briefing_calls as briefing
 from concord import _consolidate_calls as consolidating
 from concord import _entity_calls as entities
 from concord import _evolution_calls as evolution
+from concord import _project_calls as projects
 from concord import _reconcile_calls as reconciling
 from concord._bulk import DEFAULT_WINDOW, AnyStatements, Bulk, OnProgress, Statements
 from concord._channel import DEFAULT_TARGET
@@ -191,6 +192,12 @@ class Client(_sync.Base):
     unlink_entity = _sync.unary(entities.unlink_entity)
     merge_entities = _sync.unary(entities.merge_entities)
 
+    create_project = _sync.unary(projects.create_project)
+    list_projects = _sync.items(projects.list_projects)
+    list_projects_page = _sync.unary(projects.list_projects)
+    get_project_settings = _sync.unary(projects.get_project_settings)
+    update_project_settings = _sync.unary(projects.update_project_settings)
+
 
 class AsyncClient(_aio.Base):
     """An asyncio client. Tasks of one event loop may share one; make it inside that loop.
@@ -329,3 +336,9 @@ class AsyncClient(_aio.Base):
     link_entity = _aio.unary(entities.link_entity)
     unlink_entity = _aio.unary(entities.unlink_entity)
     merge_entities = _aio.unary(entities.merge_entities)
+
+    create_project = _aio.unary(projects.create_project)
+    list_projects = _aio.items(projects.list_projects)
+    list_projects_page = _aio.unary(projects.list_projects)
+    get_project_settings = _aio.unary(projects.get_project_settings)
+    update_project_settings = _aio.unary(projects.update_project_settings)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from google.protobuf.descriptor import EnumDescriptor
 
-from concord.v1 import enums_pb2
+from concord.v1 import admin_pb2, enums_pb2
 
 
 class FactType(StrEnum):
@@ -278,7 +278,8 @@ E = TypeVar("E", bound=StrEnum)
 @functools.cache
 def _values(kind: type[StrEnum]) -> tuple[EnumDescriptor, str]:
     """The enum of the contract that has the name of ``kind``, and the prefix of its values."""
-    descriptor = enums_pb2.DESCRIPTOR.enum_types_by_name[kind.__name__]
+    known = {**enums_pb2.DESCRIPTOR.enum_types_by_name, **admin_pb2.DESCRIPTOR.enum_types_by_name}
+    descriptor = known[kind.__name__]
     return descriptor, descriptor.values_by_number[0].name.removesuffix("UNSPECIFIED")
 
 

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 import typer
 from typer.main import get_command
 
+from concord_server.cli.commands.admin import GROUPS as ADMIN_GROUPS
+from concord_server.cli.commands.admin import admin
 from concord_server.cli.commands.brief import brief
 from concord_server.cli.commands.check import check
 from concord_server.cli.commands.conflicts import conflicts
@@ -73,10 +75,18 @@ def build() -> typer.Typer:
         ("events", events),
         ("runs", runs),
     ):
-        group.callback(invoke_without_command=True)(_help_without_command)
-        app.add_typer(group, name=name)
+        _add_group(app, name, group)
+    for name, group in ADMIN_GROUPS.items():
+        _add_group(admin, name, group)
+    _add_group(app, "admin", admin)
     app.command()(judge)
     return app
+
+
+def _add_group(parent: typer.Typer, name: str, group: typer.Typer) -> None:
+    if all(known.typer_instance is not group for known in parent.registered_groups):
+        group.callback(invoke_without_command=True)(_help_without_command)
+        parent.add_typer(group, name=name)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -37,9 +37,9 @@ def test_everything_exported_exists_and_is_sorted_out_once() -> None:
 
 
 def test_every_public_class_of_the_library_is_exported() -> None:
-    from concord import client, enums, errors, inputs, resources, results
+    from concord import admin, client, enums, errors, events, inputs, resources, results
 
-    for module in (client, enums, errors, inputs, resources, results):
+    for module in (admin, client, enums, errors, events, inputs, resources, results):
         for name, value in vars(module).items():
             if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_"):
                 assert name in concord.__all__ or name == "Unset", f"{module.__name__}.{name}"
