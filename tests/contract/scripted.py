@@ -203,6 +203,19 @@ class ConsolidateScript:
 
 
 @dataclass
+class ScriptedSettings:
+    """What projects go by."""
+
+    answer: ProjectSettings | Exception = field(default_factory=ProjectSettings)
+
+    async def of(self, project: str) -> ProjectSettings:
+        """Answers."""
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass
 class AdminScript:
     """What the use cases of AdminService answer."""
 
@@ -234,6 +247,7 @@ class Script:
     briefing: BriefingScript = field(default_factory=BriefingScript)
     consolidate: ConsolidateScript = field(default_factory=ConsolidateScript)
     admin: AdminScript = field(default_factory=AdminScript)
+    settings: ScriptedSettings = field(default_factory=ScriptedSettings)
     branch: Scripted = field(default_factory=lambda: Scripted(Branched(FACT)))
     get_evolution_chain: Scripted = field(default_factory=lambda: Scripted([FACT]))
     get_latest_in_chain: Scripted = field(default_factory=lambda: Scripted(FACT))
@@ -249,6 +263,7 @@ class Script:
         """Returns the use cases for a server."""
         return UseCases(
             clock=FixedClock(),
+            project_settings=self.settings,
             reconcile=self.reconcile,
             batch_reconcile=self.batch_reconcile,
             get_decision=self.get_decision,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,16 +15,19 @@ from concord.v1.admin_service_pb2 import (
     ListProjectsRequest,
     UpdateProjectSettingsRequest,
 )
-from concord_server.domain.enums import ContradictionPolicy
-from concord_server.domain.errors import ProjectExistsError
+from concord.v1.briefing_service_pb2 import GetFactRequest
+from concord_server.domain.enums import ContradictionPolicy, Volatility
+from concord_server.domain.errors import ProjectExistsError, UnavailableError
+from concord_server.domain.freshness import Horizons
 from concord_server.domain.project_settings import JudgeMode, OwnSettings, ProjectSettings
 from concord_server.domain.queries import Cursor, Page
 from concord_server.services.context import Replay
+from concord_server.services.results import FactDetails
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.json_format import Parse
 from grpc import StatusCode as Code
 
-from tests.contract.ledger_values import NOW
+from tests.contract.ledger_values import FACT, NOW
 from tests.contract.scripted import PROJECT, Edge, failure
 
 REQUEST_ID = str(uuid.uuid4())
@@ -132,6 +136,25 @@ async def test_an_endless_duration_is_read_as_a_very_long_one(edge: Edge) -> Non
 async def test_a_repeated_change_gets_its_first_answer(edge: Edge) -> None:
     edge.script.admin.update_project_settings.answer = Replay(b"")
     assert not (await edge.admin.UpdateProjectSettings(change("judge"))).HasField("settings")
+
+
+async def test_facts_are_as_fresh_as_the_settings_of_the_callers_project_say(edge: Edge) -> None:
+    old = replace(FACT, volatility=Volatility.SLOW, last_reinforce_time=NOW - timedelta(days=2))
+    edge.script.get_fact.answer = FactDetails(old, (), ())
+
+    async def freshness() -> Any:
+        return (await edge.briefing.GetFact(GetFactRequest(fact_id=str(old.fact_id)))).fact.freshness
+
+    assert await freshness() == enums_pb2.FRESHNESS_FRESH
+    edge.script.settings.answer = ProjectSettings(horizons=Horizons(slow=timedelta(days=1)))
+    assert await freshness() == enums_pb2.FRESHNESS_UNCONFIRMED
+
+
+async def test_no_call_is_answered_by_settings_that_could_not_be_read(edge: Edge) -> None:
+    edge.script.settings.answer = UnavailableError("the database cannot be reached")
+    failed = await failure(edge.briefing.GetFact(GetFactRequest(fact_id=str(FACT.fact_id))))
+    assert (failed.code, failed.reasons) == (Code.UNAVAILABLE, ("UNAVAILABLE",))
+    assert not edge.script.get_fact.calls
 
 
 async def test_projects_are_created_and_listed(edge: Edge) -> None:

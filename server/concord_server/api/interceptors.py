@@ -14,9 +14,11 @@ from google.protobuf.message import DecodeError, Message
 from concord_server.api.authentication import Authenticator, enter_call
 from concord_server.api.deadlines import default_seconds, within
 from concord_server.api.errors import DETAILS_KEY, CallerGoneError, code_of, to_status
+from concord_server.api.horizons import enter_horizons
 from concord_server.api.running import RunningCalls
 from concord_server.api.streams import closing
 from concord_server.domain.errors import InvalidFieldsError, UnsupportedError
+from concord_server.ports.project_settings import SettingsOfProjects
 
 PACKAGE = "concord.v1"
 
@@ -35,11 +37,13 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
     Args:
         authenticator: tells who calls, before anything of the request is looked at.
         running: is told of every call.
+        settings: of the callers' projects.
     """
 
-    def __init__(self, authenticator: Authenticator, running: RunningCalls) -> None:
+    def __init__(self, authenticator: Authenticator, running: RunningCalls, settings: SettingsOfProjects) -> None:
         self._authenticator = authenticator
         self._running = running
+        self._settings = settings
 
     async def intercept_service(
         self,
@@ -67,6 +71,7 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)
                 async with within(call.seconds(request)):
+                    await self._enter_project(call)
                     response: Message = await behaviour(request, context)
                     return response
 
@@ -85,10 +90,19 @@ class EdgeInterceptor(grpc.aio.ServerInterceptor):
                 _check_implemented(method, behaviour)
                 request = _decoded(handler, raw)
                 async with within(call.seconds(None)), closing(behaviour(request, context)) as responses:
+                    await self._enter_project(call)
                     async for response in responses:
                         await _write(context, response)
 
         return streaming
+
+    async def _enter_project(self, call: _Call) -> None:
+        """Lets the call see facts as its project's settings say.
+
+        Raises:
+            UnavailableError: they cannot be read, and nothing else could be.
+        """
+        enter_horizons((await self._settings.of(call.project)).horizons)
 
 
 async def _write(context: Context, response: Message) -> None:
@@ -104,20 +118,24 @@ async def _write(context: Context, response: Message) -> None:
 
 
 class _Call:
-    """One call: maps its failure to a status, and logs its end without its content."""
+    """One call: maps its failure to a status, and logs its end without its content.
+
+    Attributes:
+        project: the caller's, once it is known.
+    """
 
     def __init__(self, method: str, context: Context) -> None:
         self._method = method
         self._context = context
         self._remaining: float | None = context.time_remaining()
         self._started = time.perf_counter()
-        self._project = ""
+        self.project = ""
 
     async def authenticate(self, authenticator: Authenticator) -> None:
         """Finds out who calls, for everything that runs within the call."""
         metadata = self._context.invocation_metadata() or ()
         caller = await authenticator.authenticate([(key, value) for key, value in metadata])
-        self._project = caller.project
+        self.project = caller.project
         enter_call(caller)
 
     def seconds(self, request: Message | AsyncIterator[Message] | None) -> float | None:
@@ -152,7 +170,7 @@ class _Call:
         _log.info(
             "call",
             method=self._method,
-            project=self._project,
+            project=self.project,
             code=code,
             duration_ms=round((time.perf_counter() - self._started) * 1000, 3),
             peer=self._context.peer(),

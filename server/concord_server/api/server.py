@@ -74,7 +74,9 @@ class GrpcServer:
         self._health = HealthServicer(SERVICE_NAMES)
         self._running = RunningCalls()
         self._server = grpc.aio.server(
-            interceptors=[EdgeInterceptor(authenticator or OpenAuthenticator(), self._running)],
+            interceptors=[
+                EdgeInterceptor(authenticator or OpenAuthenticator(), self._running, use_cases.project_settings)
+            ],
             options=_channel_arguments(options),
             maximum_concurrent_rpcs=options.max_concurrent_calls,
         )

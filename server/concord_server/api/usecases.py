@@ -18,6 +18,7 @@ from concord_server.domain.model import Conflict, Decision, Fact
 from concord_server.domain.queries import ConflictFilter, ConflictSummary, Cursor, FactFilter, FactOrder, Page
 from concord_server.domain.watching import Heartbeat, RecordedChange, WatchFilter
 from concord_server.ports.clock import Clock
+from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.services.batch import BatchItem
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.results import FactDetails, ReconcileResult
@@ -126,6 +127,7 @@ class UseCases:
     """Everything that the servicers call, built once by whoever puts the service together."""
 
     clock: Clock
+    project_settings: SettingsOfProjects
     reconcile: Reconcile
     batch_reconcile: BatchReconcile
     get_decision: GetDecision

@@ -163,6 +163,7 @@ def use_cases(
     reconcile = Reconcile(ledger, matcher, embedder, clock, ids, project_settings, proposer)
     return UseCases(
         clock=clock,
+        project_settings=project_settings,
         reconcile=reconcile,
         batch_reconcile=BatchReconcile(reconcile, embedder),
         get_decision=GetDecision(ledger),

@@ -23,6 +23,7 @@ from concord_server.api.enums import (
     TRUST,
     VOLATILITY,
 )
+from concord_server.api.horizons import current_horizons
 from concord_server.api.wellknown import optional_timestamp, to_struct, to_timestamp, to_value
 from concord_server.domain.enums import FactStatus
 from concord_server.domain.freshness import freshness
@@ -53,7 +54,7 @@ def to_claim(claim: Claim) -> resources_pb2.Claim:
 
 
 def to_fact(fact: Fact, now: datetime) -> resources_pb2.Fact:
-    """Returns a fact as it is read at ``now``, which decides its freshness alone.
+    """Returns a fact as it is read at ``now``, which decides its freshness alone, by the horizons of the call.
 
     An erased fact has its ids, times and status; whatever else is left of it is not served.
     """
@@ -73,7 +74,9 @@ def to_fact(fact: Fact, now: datetime) -> resources_pb2.Fact:
         last_reinforce_time=to_timestamp(fact.last_reinforce_time),
         trust=TRUST.to_proto(fact.trust),
         volatility=VOLATILITY.to_proto(fact.volatility),
-        freshness=FRESHNESS.to_proto(freshness(fact.volatility, fact.last_reinforce_time, now)),
+        freshness=FRESHNESS.to_proto(
+            freshness(fact.volatility, fact.last_reinforce_time, now, current_horizons())
+        ),
         valid_from=to_timestamp(fact.valid_from),
         valid_to=optional_timestamp(fact.valid_to),
         create_time=to_timestamp(fact.create_time),
