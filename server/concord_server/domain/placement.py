@@ -42,6 +42,7 @@ class Statement:
         time: since when it says that the value holds.
         supersede: whether it means to replace another value, rather than to stand beside it for review.
         correct: whether it declares what was said an error (and so wins at the same instant).
+        whole: whether an object stands for itself also where it supersedes; nothing is carried forward then.
         new_fact_id: id of the fact that it becomes, should it become one.
     """
 
@@ -52,6 +53,7 @@ class Statement:
     value: Json = None
     supersede: bool = True
     correct: bool = False
+    whole: bool = False
     trust: Trust = Trust.TRUSTED
     end: datetime | None = None
     ends: bool = False
@@ -61,7 +63,7 @@ class Statement:
         kind = AssertionKind.STATE
         if self.correct:
             kind = AssertionKind.CORRECT
-        elif self.supersede and isinstance(self.value, dict):
+        elif self.supersede and not self.whole and isinstance(self.value, dict):
             kind = AssertionKind.PATCH
         return Assertion(
             assertion_id=self.assertion_id,

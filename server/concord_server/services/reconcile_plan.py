@@ -13,10 +13,12 @@ from concord_server.domain.choice import ChoiceKind
 from concord_server.domain.commands import ClaimInput, ReconcileCommand
 from concord_server.domain.enums import (
     SUPPRESSING_STATUSES,
+    Cardinality,
     ContradictionPolicy,
     DecisionBasis,
     EvolutionType,
     FactStatus,
+    FactType,
     ReconcileAction,
     Trust,
 )
@@ -203,7 +205,9 @@ class Planner:
         if slot is None:
             return None
         timeline = Timeline(slot.slot_id) if slot.is_new else await self._session.slots.timeline(slot.slot_id)
-        statement = replace(self._statement(slot.value_key), value=slot.claim.value)
+        # The slots of occurrences and of one among several values are named by the value, so it stands as a whole.
+        whole = self._command.type is FactType.EVENT or slot.claim.cardinality is Cardinality.MULTI
+        statement = replace(self._statement(slot.value_key), value=slot.claim.value, whole=whole)
         placing = place(timeline, statement, self._now)
         met = timeline.fact(placing.met_fact_id) if placing.met_fact_id else None
         equal = placing.outcome in {Outcome.REINFORCED, Outcome.SUPPRESSED}

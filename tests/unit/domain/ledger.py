@@ -75,7 +75,7 @@ def _with_state(base: Fact, state: FactState) -> Fact:
         valid_from=state.valid_from,
         valid_to=state.valid_to,
         value_key=state.value_key,
-        claim=Claim("s", "p", state.value),
+        claim=replace(base.claim, value=state.value) if base.claim else None,
         trust=state.trust,
         reinforcement_count=state.reinforcement_count,
         last_reinforce_time=state.last_reinforce_time,
