@@ -302,6 +302,7 @@ def event(given: cpb.Event) -> e.Event:
         idempotency_key=given.idempotency_key,
         state=enum_from_proto(EventState, given.state),
         attempts=given.attempts,
+        partial=given.partial,
         last_error=given.last_error.message,
         retry_time=_parse.time(given, "retry_time"),
         create_time=_parse.time(given, "create_time"),

@@ -106,7 +106,12 @@ class AppendedEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """An event as stored; ``last_error`` is why the last attempt failed, empty otherwise."""
+    """An event as stored.
+
+    Attributes:
+        last_error: why the last attempt failed, empty otherwise.
+        partial: whether the model's answer about it was cut off, so that facts may be missing.
+    """
 
     event_id: str
     subject: EntityRef
@@ -126,6 +131,7 @@ class Event:
     retry_time: datetime | None
     create_time: datetime | None
     update_time: datetime | None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

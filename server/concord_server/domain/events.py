@@ -109,6 +109,7 @@ class Event:
     Attributes:
         attempts: how often it was taken up.
         retry_time: when a failed one may be taken up again.
+        partial: whether a model's answer about it was cut off, so that facts may be missing.
     """
 
     event_id: UUID
@@ -132,6 +133,7 @@ class Event:
     last_error: Failure | None = None
     retry_time: datetime | None = None
     delete_time: datetime | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,8 @@ class Run:
     Attributes:
         run_id: ``None`` for a dry run that is not stored.
         extract: counts of the stage EXTRACT.
-        error: why it could not go on, for FAILED.
+        error: why it could not go on, for FAILED and RATE_LIMITED.
+        retry_time: from when another run may go on, for RATE_LIMITED.
     """
 
     run_id: UUID | None
@@ -100,6 +101,20 @@ class Run:
     retry_time: datetime | None = None
     start_time: datetime | None = None
     end_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """Why a run cannot go on; what it has not done yet waits as before.
+
+    Attributes:
+        state: RATE_LIMITED where it helps to wait, else FAILED.
+        retry_time: from when another run may go on, for RATE_LIMITED.
+    """
+
+    state: RunState
+    error: Failure
+    retry_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

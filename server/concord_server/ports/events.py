@@ -17,7 +17,7 @@ from concord_server.domain.enums import CandidateOutcome, EventState, RunState
 from concord_server.domain.events import Appended, Event, EventCandidate, EventFilter, Failure
 from concord_server.domain.model import EntityRef
 from concord_server.domain.queries import Cursor, FactOrder, Page
-from concord_server.domain.runs import Run, RunMessage, RunScope
+from concord_server.domain.runs import Interruption, Run, RunMessage, RunScope
 from concord_server.ports.language_model import Usage
 
 
@@ -45,12 +45,14 @@ class Settled:
     Attributes:
         key: of :func:`~concord_server.domain.consolidation.candidate_key`.
         fact_id: the fact that carries it, if any.
+        text: its words, where neither a fact nor the event has them: a model took it, and it was refused.
     """
 
     key: str
     outcome: CandidateOutcome
     reason: str = ""
     fact_id: UUID | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +142,9 @@ class RunRepository(Protocol):
     async def cancel(self, run_id: UUID, now: datetime) -> Run | None:
         """Ends an unfinished run and returns it, ``None`` when it was over already. Its end is told by ``close``."""
 
+    async def interrupt(self, run_id: UUID, why: Interruption, now: datetime) -> None:
+        """Ends a run that cannot go on, unless it is over already. Its end is told by ``close``."""
+
     async def messages(self, run_id: UUID, after: int, limit: int) -> Sequence[RunMessage]:
         """Returns what the run told after a sequence, in order."""
 
@@ -178,11 +183,20 @@ class LeaseRepository(Protocol):
             LeaseLostError: somebody else has the subject.
         """
 
-    async def settle(self, lease: Lease, event: Event, settled: Sequence[Settled], now: datetime) -> None:
-        """Marks the event done, keeps what became of its candidates, and lets its run tell so; last of all."""
+    async def settle(
+        self, lease: Lease, event: Event, settled: Sequence[Settled], now: datetime, *, partial: bool = False
+    ) -> None:
+        """Marks the event done, keeps what became of its candidates, and lets its run tell so; last of all.
+
+        Args:
+            partial: whether the answer about the event was cut off.
+        """
 
     async def fail(self, lease: Lease, event: Event, setback: Setback, failure: Failure, now: datetime) -> None:
         """Marks the attempt failed, and lets the run tell so; last of all."""
+
+    async def put_back(self, lease: Lease, event: Event, now: datetime) -> None:
+        """Lets the event wait again, as if it had not been taken up; after :meth:`hold`."""
 
     async def close(self, run_id: UUID, now: datetime, *, has_model: bool) -> bool:
         """Ends the run and tells its summary if nothing is left of it; returns whether it is over."""

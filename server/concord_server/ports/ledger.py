@@ -48,6 +48,7 @@ from concord_server.ports.entities import EntityRepository
 from concord_server.ports.event_search import EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.model_spend import ModelSpendRepository
 from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
@@ -340,6 +341,7 @@ class ReadSession(Protocol):
     event_search: EventSearchRepository
     runs: RunRepository
     leases: LeaseRepository
+    model_spend: ModelSpendRepository
     settings: SettingsRepository
     projects: ProjectRepository
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from concord_server.domain.commands import ReconcileCommand
-from concord_server.domain.consolidation import Rejection, admit, candidate_key, outcome_of
+from concord_server.domain.consolidation import Rejection, admit, candidate_key, outcome_of, rendered
 from concord_server.domain.enums import CandidateOutcome, ContradictionPolicy
 from concord_server.domain.errors import AbortedError, ConcordError, UnavailableError
 from concord_server.domain.events import Event, EventCandidate
@@ -17,7 +17,8 @@ from concord_server.domain.predicates import Proposal
 from concord_server.ports.clock import Ids
 from concord_server.ports.embedder import Vector
 from concord_server.ports.entities import EntityKey
-from concord_server.ports.events import Settled
+from concord_server.ports.events import Extraction, Settled
+from concord_server.ports.language_model import Usage
 from concord_server.ports.ledger import LockedPartition, WriteSession
 from concord_server.services.context import CallContext
 from concord_server.services.entities import entities_of, with_entities
@@ -57,10 +58,17 @@ class PreparedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class PreparedEvent:
-    """An event made ready before its transaction."""
+    """An event made ready before its transaction.
+
+    Attributes:
+        partial: whether a model's answer about it was cut off.
+        usage: what that answer cost.
+    """
 
     event: Event
     candidates: tuple[PreparedCandidate, ...]
+    partial: bool = False
+    usage: Usage = field(default_factory=Usage)
 
     @property
     def commands(self) -> list[ReconcileCommand]:
@@ -78,14 +86,18 @@ class Applied:
     """What became of one candidate, with the fact that carries it as it is now."""
 
     settled: Settled
+    candidate: EventCandidate
     fact: Fact | None = None
 
 
-def prepare(event: Event, candidates: Sequence[EventCandidate], policy: ContradictionPolicy) -> PreparedEvent:
+def prepare(event: Event, extraction: Extraction, policy: ContradictionPolicy) -> PreparedEvent:
     """Returns an event with every candidate admitted or refused; nothing is embedded yet."""
-    return PreparedEvent(
-        event, tuple(PreparedCandidate(c, candidate_key(event, c), admit(event, c, policy)) for c in candidates)
+    refused = [EventCandidate(text=one.text, problem=one.reason) for one in extraction.rejected]
+    candidates = tuple(
+        PreparedCandidate(each, candidate_key(event, each), admit(event, each, policy))
+        for each in (*extraction.candidates, *refused)
     )
+    return PreparedEvent(event, candidates, extraction.partial, extraction.usage)
 
 
 class EventApplier:
@@ -122,11 +134,11 @@ class EventApplier:
         applied = []
         for position, one in enumerate(prepared.candidates):
             if isinstance(one.admitted, Rejection):
-                applied.append(Applied(Settled(one.key, CandidateOutcome.REJECTED, one.admitted.reason)))
+                applied.append(_unplaced(prepared, one, CandidateOutcome.REJECTED, one.admitted.reason))
             elif position in refused:
-                applied.append(Applied(Settled(one.key, CandidateOutcome.REJECTED, refused[position])))
+                applied.append(_unplaced(prepared, one, CandidateOutcome.REJECTED, refused[position]))
             elif one.key in seen:
-                applied.append(Applied(Settled(one.key, CandidateOutcome.DUPLICATE, "applied before")))
+                applied.append(_unplaced(prepared, one, CandidateOutcome.DUPLICATE, "applied before"))
             else:
                 seen.add(one.key)
                 command = with_entities(one.admitted, merged)
@@ -156,7 +168,15 @@ class EventApplier:
         writer = StatementWriter(self._writer, self._ids, session, locked, context, command)
         written = await writer.write(plan, prepared.vector, now)
         outcome = outcome_of(plan.placing.outcome)
-        return Applied(Settled(prepared.key, outcome, plan.placing.reason, written.fact.fact_id), written.fact)
+        settled = Settled(prepared.key, outcome, plan.placing.reason, written.fact.fact_id)
+        return Applied(settled, prepared.candidate, written.fact)
+
+
+def _unplaced(prepared: PreparedEvent, one: PreparedCandidate, outcome: CandidateOutcome, reason: str) -> Applied:
+    """Returns what became of a candidate that no fact carries; of a model's, the words would be lost."""
+    candidate = one.candidate
+    words = candidate.text or ("" if candidate.claim is None else rendered(candidate.claim))
+    return Applied(Settled(one.key, outcome, reason, text="" if prepared.event.candidates else words), candidate)
 
 
 async def _lock(

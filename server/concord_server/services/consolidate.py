@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -11,10 +11,12 @@ from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.consolidation import MAX_ATTEMPTS, setback
 from concord_server.domain.enums import Trust
 from concord_server.domain.errors import ConcurrentUpdateError, LeaseLostError, OverloadedError, UnavailableError
-from concord_server.domain.events import Event, EventCandidate, Failure
+from concord_server.domain.events import Event, Failure
+from concord_server.domain.runs import Interruption
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
-from concord_server.ports.events import ExtractionError, Extractor, Lease
+from concord_server.ports.events import Extraction, ExtractionError, Extractor, Lease
+from concord_server.ports.language_model import ModelError, Usage
 from concord_server.ports.ledger import Ledger, WriteSession
 from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.apply_event import (
@@ -27,6 +29,7 @@ from concord_server.services.apply_event import (
 )
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_all
+from concord_server.services.interruptions import interruption_of
 from concord_server.services.propose_predicates import PredicateProposer
 
 MAX_PLANS = 50
@@ -43,6 +46,28 @@ class _DryRun(Exception):  # noqa: N818 - it carries a plan out of a transaction
     def __init__(self, planned: list[list[Applied]]) -> None:
         super().__init__()
         self.planned = planned
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What would become of one event: of its candidates, or why none could be taken from it.
+
+    Attributes:
+        usage: what the model's answer about it cost.
+    """
+
+    event: Event
+    applied: tuple[Applied, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What would become of events, in their order; those that an interruption left out are missing."""
+
+    planned: tuple[Planned, ...]
+    interruption: Interruption | None = None
 
 
 class ConsolidateEvent:
@@ -82,7 +107,8 @@ class ConsolidateEvent:
         """Works an event that was taken up under a lease.
 
         Its facts, conflicts, changes and state are committed together. Where something fails that may be different
-        next time, the attempt is recorded as failed.
+        next time, the attempt is recorded as failed. Where the model asks to wait, refuses, or may not be asked any
+        more, the run ends and the event waits as before.
 
         Raises:
             LeaseLostError: somebody else has the event now; nothing was written.
@@ -97,9 +123,26 @@ class ConsolidateEvent:
             await self._work(project, lease, event)
         except LeaseLostError:
             raise
+        except ModelError as error:
+            interruption = interruption_of(error, self._clock.now())
+            if interruption is None:
+                await self.record_failure(project, lease, event, _failure(error))
+            else:
+                await self._interrupt(project, lease, event, interruption)
         except FAILURES as error:
-            reason = getattr(error, "reason", UnavailableError.reason)
-            await self.record_failure(project, lease, event, Failure(reason, str(error)))
+            await self.record_failure(project, lease, event, _failure(error))
+
+    async def _interrupt(self, project: str, lease: Lease, event: Event, why: Interruption) -> None:
+        """Ends the run, and lets the event wait as if it had not been taken up.
+
+        Raises:
+            LeaseLostError: somebody else has the event now.
+        """
+        now = self._clock.now()
+        async with self._ledger.write(project) as session:
+            await session.leases.hold(lease, event)
+            await session.leases.put_back(lease, event, now)
+            await session.runs.interrupt(lease.run_id, why, now)
 
     async def record_failure(self, project: str, lease: Lease, event: Event, failure: Failure) -> None:
         """Records that an attempt failed.
@@ -112,9 +155,33 @@ class ConsolidateEvent:
             await session.leases.hold(lease, event)
             await session.leases.fail(lease, event, setback(event.attempts, now), failure, now)
 
-    async def plan(self, project: str, events: Sequence[Event]) -> list[list[Applied]]:
-        """Returns what would become of events of one subject, each seeing what those before it would write."""
-        prepared = await self._prepared(project, None, events)
+    async def plan(self, project: str, events: Sequence[Event]) -> Planning:
+        """Returns what would become of events of one subject, each seeing what those before it would write.
+
+        An answer about one event does not see what those before it would write: nothing is written.
+        """
+        planned: list[Planned] = []
+        prepared: list[PreparedEvent] = []
+        interruption = None
+        for event in events:
+            try:
+                prepared.append(await self._extracted(project, None, event))
+            except ModelError as error:
+                interruption = interruption_of(error, self._clock.now())
+                if interruption is not None:
+                    break
+                planned.append(Planned(event, failure=_failure(error)))
+            except ExtractionError as error:
+                planned.append(Planned(event, failure=_failure(error)))
+        outcomes = await self._planned(project, await self._embedded(project, prepared))
+        planned += [
+            Planned(one.event, tuple(applied), one.usage) for one, applied in zip(prepared, outcomes, strict=True)
+        ]
+        order = {event.event_id: position for position, event in enumerate(events)}
+        planned.sort(key=lambda one: order[one.event.event_id])
+        return Planning(tuple(planned), interruption)
+
+    async def _planned(self, project: str, prepared: Sequence[PreparedEvent]) -> list[list[Applied]]:
         context = CallContext(project, ACTOR, Trust.TRUSTED)
         refused: list[dict[int, str]] = [{} for _ in prepared]
         for _ in range(MAX_PLANS):
@@ -140,7 +207,7 @@ class ConsolidateEvent:
         raise ConcurrentUpdateError("others kept changing what these events meet")
 
     async def _work(self, project: str, lease: Lease, event: Event) -> None:
-        [prepared] = await self._prepared(project, lease.run_id, [event])
+        [prepared] = await self._embedded(project, [await self._extracted(project, lease.run_id, event)])
         refused: dict[int, str] = {}
         for _ in range(MAX_PLANS):
             try:
@@ -168,17 +235,29 @@ class ConsolidateEvent:
         )  # the event's own trust was capped when it was appended
         done = await session.leases.hold(lease, prepared.event)
         applied = await self._applier.apply(session, context, prepared, done, refused, now)
-        await session.leases.settle(lease, prepared.event, [one.settled for one in applied], now)
+        settled = [one.settled for one in applied]
+        await session.leases.settle(lease, prepared.event, settled, now, partial=prepared.partial)
 
-    async def _prepared(self, project: str, run_id: UUID | None, events: Sequence[Event]) -> list[PreparedEvent]:
-        """Returns events with their candidates, embedded and proposed for together; no transaction is open.
+    async def _extracted(self, project: str, run_id: UUID | None, event: Event) -> PreparedEvent:
+        """Returns an event with its candidates, not embedded yet; no transaction is open.
 
         Raises:
-            ExtractionError: the model failed.
+            ExtractionError: the model's answer cannot be used.
+            ModelError: the model gave none.
+        """
+        settings = await self._settings.of(project)
+        if event.candidates or self._extractor is None:
+            extraction = Extraction(event.candidates)
+        else:
+            extraction = await self._extractor.extract(project, run_id, event)
+        return prepare(event, extraction, settings.candidate_policy)
+
+    async def _embedded(self, project: str, prepared: Sequence[PreparedEvent]) -> list[PreparedEvent]:
+        """Returns events whose candidates are embedded and proposed for together; no transaction is open.
+
+        Raises:
             OverloadedError: too many texts wait to be embedded.
         """
-        policy = (await self._settings.of(project)).candidate_policy
-        prepared = [prepare(event, await self._candidates(project, run_id, event), policy) for event in events]
         texts = list(dict.fromkeys(text for one in prepared for text in one.texts))
         vectors = await embed_all(self._embedder, texts) if texts else []
         by_text = dict(zip(texts, vectors or [], strict=False))
@@ -216,9 +295,6 @@ class ConsolidateEvent:
         if self._proposer is not None:
             await self._proposer.record(project, [candidate.proposal for candidate in prepared.candidates])
 
-    async def _candidates(self, project: str, run_id: UUID | None, event: Event) -> Sequence[EventCandidate]:
-        if event.candidates or self._extractor is None:
-            return event.candidates
-        extraction = await self._extractor.extract(project, run_id, event)
-        refused = [EventCandidate(text=one.text, problem=one.reason) for one in extraction.rejected]
-        return [*extraction.candidates, *refused]
+
+def _failure(error: Exception) -> Failure:
+    return Failure(getattr(error, "reason", UnavailableError.reason), str(error))

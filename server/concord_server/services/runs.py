@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from concord_server.domain.queries import Cursor, Page
 from concord_server.domain.runs import (
     CandidateResult,
     EventOutcome,
+    Interruption,
     Progress,
     Run,
     RunMessage,
@@ -21,10 +23,10 @@ from concord_server.domain.runs import (
     progress_of,
 )
 from concord_server.ports.clock import Clock, Ids
+from concord_server.ports.language_model import Usage
 from concord_server.ports.ledger import Ledger
 from concord_server.services import idempotency as repeats
-from concord_server.services.apply_event import Applied
-from concord_server.services.consolidate import ConsolidateEvent
+from concord_server.services.consolidate import ConsolidateEvent, Planned
 from concord_server.services.context import CallContext, Idempotency, Replay
 
 MAX_PLANNED = 10_000
@@ -85,74 +87,91 @@ class StartRun:
         known = await repeats.find(self._ledger, context.project, idempotency)
         if known is not None:
             return known
-        run, outcomes, _ = await self._planned(context, scope, self._ids.new())
+        run, planned, _ = await self._planned(context, scope, self._ids.new())
         async with self._ledger.write(context.project) as session:
             known = await repeats.claim(session, idempotency, run.create_time)
             if known is not None:
                 return known
-            settled = [(event.event_id, [one.settled for one in applied]) for event, applied in outcomes]
+            settled = [(one.event.event_id, [each.settled for each in one.applied]) for one in planned]
             await session.runs.add_planned(run, context.actor, settled)
             await repeats.complete(session, idempotency, run, [])
         return run
 
     async def _planned(
         self, context: CallContext, scope: RunScope, run_id: UUID | None = None
-    ) -> tuple[Run, list[tuple[Event, list[Applied]]], list[RunMessage]]:
+    ) -> tuple[Run, list[Planned], list[RunMessage]]:
         now = self._clock.now()
         events: Sequence[Event] = []
         if RunStage.EXTRACT in scope.stages:
             async with self._ledger.read(context.project) as session:
                 events = await session.events.waiting(scope, min(scope.max_events or MAX_PLANNED, MAX_PLANNED))
         workable = [event for event in events if event.candidates or self._consolidate.has_model]
-        outcomes: list[tuple[Event, list[Applied]]] = []
+        planned: list[Planned] = []
+        interruption = None
         for _, group in groupby(sorted(workable, key=_subject), key=_subject):
-            subject_events = list(group)
-            planned = await self._consolidate.plan(context.project, subject_events)
-            outcomes.extend(zip(subject_events, planned, strict=True))
-        run = self._ended(scope, run_id, events, workable, outcomes)
+            planning = await self._consolidate.plan(context.project, list(group))
+            planned.extend(planning.planned)
+            interruption = planning.interruption
+            if interruption is not None:
+                break
+        if interruption is None and len(workable) < len(events):
+            interruption = _no_model(len(events) - len(workable))
+        run = self._ended(scope, run_id, len(events), planned, interruption)
         told: list[Run | EventOutcome] = [Run(run_id, RunState.RUNNING, scope, now, validate_only=True)]
-        told += [_outcome(event, applied) for event, applied in outcomes]
+        told += [_outcome(one) for one in planned]
         messages = [RunMessage(sequence, update) for sequence, update in enumerate(told, start=1)]
-        return run, outcomes, [*messages, RunMessage(len(told) + 1, run, last=True)]
+        return run, planned, [*messages, RunMessage(len(told) + 1, run, last=True)]
 
     def _ended(
         self,
         scope: RunScope,
         run_id: UUID | None,
-        events: Sequence[Event],
-        workable: Sequence[Event],
-        outcomes: Sequence[tuple[Event, list[Applied]]],
+        total: int,
+        planned: Sequence[Planned],
+        interruption: Interruption | None,
     ) -> Run:
-        counts = Progress(total=len(events))
-        for _, applied in outcomes:
-            counts = counts.plus(progress_of([one.settled.outcome for one in applied]))
-        left = len(events) - len(workable)
-        error = Failure(NO_MODEL, f"no model is configured, and {left} events came without candidates")
+        counts, spent = Progress(total=total), Usage()
+        for one in planned:
+            outcomes = [each.settled.outcome for each in one.applied]
+            counts = counts.plus(progress_of(outcomes, failed=one.failure is not None))
+            spent = spent.plus(one.usage)
         now = self._clock.now()
         return Run(
             run_id=run_id,
-            state=RunState.FAILED if left else RunState.SUCCEEDED,
+            state=interruption.state if interruption else RunState.SUCCEEDED,
             scope=scope,
             create_time=now,
             validate_only=True,
-            extract=counts,
-            error=error if left else None,
+            extract=replace(
+                counts,
+                model_calls=spent.calls,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+            ),
+            error=interruption.error if interruption else None,
+            retry_time=interruption.retry_time if interruption else None,
             start_time=now,
             end_time=now,
         )
+
+
+def _no_model(count: int) -> Interruption:
+    failure = Failure(NO_MODEL, f"no model is configured, and {count} events came without candidates")
+    return Interruption(RunState.FAILED, failure)
 
 
 def _subject(event: Event) -> tuple[str, str]:
     return (event.subject.entity_type, event.subject.entity_id)
 
 
-def _outcome(event: Event, applied: Sequence[Applied]) -> EventOutcome:
+def _outcome(one: Planned) -> EventOutcome:
     """Returns what would become of an event. The fact is left out: none is stored."""
     results = [
-        CandidateResult(one.settled.outcome, candidate.claim, _text(candidate), one.settled.reason)
-        for candidate, one in zip(event.candidates, applied, strict=False)
+        CandidateResult(each.settled.outcome, each.candidate.claim, _text(each.candidate), each.settled.reason)
+        for each in one.applied
     ]
-    return EventOutcome(event.event_id, EventState.PENDING, tuple(results))
+    state = EventState.PENDING if one.failure is None else EventState.FAILED
+    return EventOutcome(one.event.event_id, state, tuple(results))
 
 
 def _text(candidate: EventCandidate) -> str:

@@ -11,6 +11,7 @@ from sqlalchemy.dialects.postgresql import BYTEA, array
 from concord_server.domain.enums import FactChange, FactStatus
 from concord_server.domain.timeline import AssertionKind
 from concord_server.storage.carried_values import erase_carried_values
+from concord_server.storage.event_tables import event_candidates
 from concord_server.storage.fact_rows import fact_columns
 from concord_server.storage.fact_tables import (
     evidence,
@@ -64,6 +65,7 @@ def _statements() -> list[Executable]:
         *_of_slot(),
         *_of_decisions(),
         *_of_conflicts(),
+        _of_events(),
         _ANSWERS,
     ]
 
@@ -198,6 +200,17 @@ def _of_conflicts() -> list[Executable]:
         .where(conflicts.c.project_id == PROJECT, conflicts.c.conflict_id.in_(joined))
         .values(reason="", resolution_note="")
     ]
+
+
+def _of_events() -> Executable:
+    """Blanks what a model took from the same events and no fact carries: it may say the same in other words."""
+    same = event_candidates.alias("same")
+    of_fact = select(same.c.event_id).where(same.c.project_id == PROJECT, same.c.fact_id == _FACT)
+    return (
+        update(event_candidates)
+        .where(event_candidates.c.project_id == PROJECT, event_candidates.c.event_id.in_(of_fact))
+        .values(text="")
+    )
 
 
 def _answers() -> Executable:

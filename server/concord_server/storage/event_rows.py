@@ -78,6 +78,7 @@ def event_from_row(row: Row[Any]) -> Event:
         last_error=error,
         retry_time=row.retry_time,
         delete_time=row.delete_time,
+        partial=row.partial,
     )
 
 

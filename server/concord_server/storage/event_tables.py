@@ -18,6 +18,7 @@ from sqlalchemy import (
     Integer,
     Table,
     Text,
+    false,
 )
 from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY, TSVECTOR
@@ -64,6 +65,8 @@ events = Table(
     text("idempotency_key"),
     text("digest"),
     document("candidates"),
+    # Derived: whether a model's answer about it was cut off.
+    Column("partial", Boolean, nullable=False, server_default=false()),
     # Derived: where the event is on its way. `run_id` is the run that has taken it up.
     text("state"),
     integer("attempts"),
@@ -155,6 +158,8 @@ event_candidates = Table(
     text("candidate_key"),
     text("outcome"),
     text("reason"),
+    # The words of what a model took from the event and no fact carries; others are with the fact, or the event.
+    Column("text", Text, nullable=False, server_default=""),
     identifier("fact_id", nullable=True),
     moment("create_time"),
     one_of("outcome", CandidateOutcome),

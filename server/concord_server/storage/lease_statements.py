@@ -8,6 +8,7 @@ the parameters ``project`` and, where it is about them, ``run``, ``event``, ``of
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     Boolean,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Executable,
     Integer,
     Interval,
+    Select,
     Text,
     Uuid,
     any_,
@@ -53,6 +55,12 @@ _THIS_SUBJECT = (event_subjects.c.subject_type == bindparam("of_type", type_=Tex
 )
 
 
+def _open_run() -> Select[Any]:
+    return select(runs.c.run_id).where(
+        runs.c.project_id == PROJECT, runs.c.run_id == _RUN, runs.c.state.in_([s.value for s in UNFINISHED])
+    )
+
+
 def _take() -> Executable:
     same = (
         (event_subjects.c.project_id == run_events.c.project_id)
@@ -62,7 +70,7 @@ def _take() -> Executable:
     free = (
         select(event_subjects.c.subject_type, event_subjects.c.subject_id)
         .select_from(run_events.join(events, _SAME_EVENT).join(event_subjects, same))
-        .where(*_BEFORE_RUN, _WAITS, or_(run_events.c.has_candidates, _HAS_MODEL), _FREE)
+        .where(*_BEFORE_RUN, _WAITS, or_(run_events.c.has_candidates, _HAS_MODEL), _FREE, _open_run().exists())
         .order_by(run_events.c.occur_time, run_events.c.event_id)
         .limit(1)
         .with_for_update(of=event_subjects, skip_locked=True)
@@ -84,9 +92,6 @@ def _next_event() -> Executable:
     kept = select(event_subjects.c.subject_id).where(
         event_subjects.c.project_id == PROJECT, _THIS_SUBJECT, event_subjects.c.lease_owner == _LEASE_ID
     )
-    open_run = select(runs.c.run_id).where(
-        runs.c.project_id == PROJECT, runs.c.run_id == _RUN, runs.c.state.in_([s.value for s in UNFINISHED])
-    )
     earliest = (
         select(run_events.c.event_id)
         .select_from(run_events.join(events, _SAME_EVENT))
@@ -102,7 +107,7 @@ def _next_event() -> Executable:
         .scalar_subquery()
     )
     taken = update(events).where(
-        events.c.project_id == PROJECT, events.c.event_id == earliest, _WAITS, kept.exists(), open_run.exists()
+        events.c.project_id == PROJECT, events.c.event_id == earliest, _WAITS, kept.exists(), _open_run().exists()
     )
     return taken.values(
         state=EventState.RUNNING.value,

@@ -17,7 +17,7 @@ from concord_server.domain.model import EntityRef
 from concord_server.domain.runs import UNFINISHED, MessageKind, Progress, eta, progress_of
 from concord_server.ports.events import Lease, Settled
 from concord_server.storage.event_rows import event_from_row
-from concord_server.storage.event_tables import event_candidates, runs
+from concord_server.storage.event_tables import event_candidates, events, runs
 from concord_server.storage.lease_statements import (
     APPLIED,
     BEGIN,
@@ -48,6 +48,9 @@ from concord_server.storage.statements import SessionContext
 
 PROGRESS_SECONDS = 0.5
 """Least time between two messages about progress."""
+
+MAX_WORDS = 1000
+"""Of the words of something that a model said and that was refused, so much is kept."""
 
 NO_MODEL = "NO_MODEL"
 _NO_MODEL_MESSAGE = "no model is configured, and {count} events came without candidates; they still wait"
@@ -97,9 +100,12 @@ class PostgresLeases:
             raise LeaseLostError(f"event {event.event_id} was taken up by another worker")
         return frozenset(row.candidate_key for row in await self._rows(APPLIED, event=event.event_id))
 
-    async def settle(self, lease: Lease, event: Event, settled: Sequence[Settled], now: datetime) -> None:
+    async def settle(
+        self, lease: Lease, event: Event, settled: Sequence[Settled], now: datetime, *, partial: bool = False
+    ) -> None:
         """Marks the event done, keeps what became of its candidates, and lets its run tell so; last of all."""
         done = {"state": EventState.DONE.value, "error_reason": "", "error_message": "", "update_time": now}
+        done["partial"] = partial
         await self._execute(END.values(**done), ended=event.event_id)
         rows = [self._candidate_row(event, position, one, now) for position, one in enumerate(settled)]
         if rows:
@@ -119,6 +125,11 @@ class PostgresLeases:
         await self._execute(END.values(**failed), ended=event.event_id)
         await self._tell(lease.run_id, event, setback.state, (), progress_of((), failed=True), now)
 
+    async def put_back(self, lease: Lease, event: Event, now: datetime) -> None:
+        """Lets the event wait again, as if it had not been taken up; after :meth:`hold`."""
+        waiting = {"state": EventState.PENDING.value, "attempts": events.c.attempts - 1, "update_time": now}
+        await self._execute(END.values(**waiting), ended=event.event_id)
+
     async def close(self, run_id: UUID, now: datetime, *, has_model: bool) -> bool:
         """Ends the run and tells its summary if nothing is left of it; returns whether it is over."""
         row = await self._first(OPEN, run=run_id)
@@ -128,7 +139,7 @@ class PostgresLeases:
         if (await self._execute(IN_HAND, run=run_id)).scalar_one():
             return False
         left = (await self._execute(LEFT, run=run_id, has_model=has_model)).one()
-        state, reason, message = RunState(row.state), "", ""
+        state, reason, message = RunState(row.state), row.error_reason, row.error_message
         if state in UNFINISHED:
             if left.workable:
                 return False
@@ -198,6 +209,7 @@ class PostgresLeases:
             "candidate_key": one.key,
             "outcome": one.outcome.value,
             "reason": one.reason,
+            "text": one.text[:MAX_WORDS],
             "fact_id": one.fact_id,
             "create_time": now,
         }

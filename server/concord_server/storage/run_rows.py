@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -112,14 +112,14 @@ def facts_in(row: Row[Any]) -> list[UUID]:
 
 
 def message_from_row(
-    row: Row[Any], run: Run, candidates: dict[UUID, tuple[EventCandidate, ...]], facts: dict[UUID, Fact]
+    row: Row[Any], run: Run, candidates: Mapping[UUID, Mapping[int, EventCandidate]], facts: dict[UUID, Fact]
 ) -> RunMessage:
     """Returns a message of a run.
 
     Args:
         row: of ``run_messages``.
         run: as it is now.
-        candidates: of the events that the page names.
+        candidates: of the events that the page names, by their position in the outcome.
         facts: that the page names, as they are now.
     """
     payload: Document = row.payload
@@ -150,23 +150,28 @@ def _run_then(payload: Document, run: Run) -> Run:
 
 
 def _outcome(
-    payload: Document, candidates: dict[UUID, tuple[EventCandidate, ...]], facts: dict[UUID, Fact]
+    payload: Document, candidates: Mapping[UUID, Mapping[int, EventCandidate]], facts: dict[UUID, Fact]
 ) -> EventOutcome:
     event_id = UUID(payload["event_id"])
-    given = candidates.get(event_id, ())
+    given = candidates.get(event_id, {})
     results = []
     for position, (outcome, reason, fact_id) in enumerate(payload["candidates"]):
         fact = facts.get(UUID(fact_id)) if fact_id else None
-        candidate = given[position] if position < len(given) else EventCandidate()
+        candidate = given.get(position) or EventCandidate()
         results.append(result_of(candidate, Settled("", CandidateOutcome(outcome), reason), fact))
     return EventOutcome(event_id, EventState(payload["state"]), tuple(results))
 
 
 def result_of(candidate: EventCandidate, settled: Settled, fact: Fact | None) -> CandidateResult:
-    """Returns what became of a candidate; its words are left out once the fact that carried them is erased."""
+    """Returns what became of a candidate; its words are left out once the fact that carried them is erased.
+
+    What a model took from an event has its words from the fact that carries it.
+    """
     erased = fact is not None and fact.status is FactStatus.DELETED
     claim = None if erased else candidate.claim
     text = candidate.text or ("" if claim is None else rendered(claim))
+    if fact is not None and not (erased or claim or text):
+        return CandidateResult(settled.outcome, fact.claim, fact.text, settled.reason, fact)
     return CandidateResult(
         outcome=settled.outcome,
         claim=claim,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     Insert,
+    Row,
     Uuid,
     any_,
     bindparam,
@@ -24,12 +25,13 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from concord_server.domain.enums import EventState, RunState
 from concord_server.domain.errors import InvalidPageTokenError
+from concord_server.domain.events import EventCandidate
 from concord_server.domain.queries import Cursor, Page
-from concord_server.domain.runs import UNFINISHED, MessageKind, Run, RunMessage
+from concord_server.domain.runs import UNFINISHED, Interruption, MessageKind, Run, RunMessage
 from concord_server.ports.events import Settled
 from concord_server.storage.columns import TIMESTAMP
 from concord_server.storage.event_rows import Document, candidates_of
-from concord_server.storage.event_tables import events, run_events, run_messages, runs
+from concord_server.storage.event_tables import event_candidates, events, run_events, run_messages, runs
 from concord_server.storage.events import within
 from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.run_rows import (
@@ -56,6 +58,11 @@ _MESSAGES = (
 )
 _CANDIDATES = select(events.c.event_id, events.c.candidates).where(
     events.c.project_id == PROJECT, events.c.event_id == any_(bindparam("events", type_=ARRAY(Uuid)))
+)
+_WORDED = select(event_candidates.c.event_id, event_candidates.c.position, event_candidates.c.text).where(
+    event_candidates.c.project_id == PROJECT,
+    event_candidates.c.event_id == any_(bindparam("events", type_=ARRAY(Uuid))),
+    event_candidates.c.text != "",
 )
 INSERT_MESSAGE = insert(run_messages)
 """Stores messages, one for each set of :func:`message_values`."""
@@ -150,6 +157,25 @@ class PostgresRuns:
         row = await self._context.statements.first(cancelled)
         return run_from_row(row) if row else None
 
+    async def interrupt(self, run_id: UUID, why: Interruption, now: datetime) -> None:
+        """Ends a run that cannot go on, unless it is over already. Its end is told by ``close``."""
+        interrupted = (
+            update(runs)
+            .where(
+                runs.c.project_id == self._context.project,
+                runs.c.run_id == run_id,
+                runs.c.state.in_([state.value for state in UNFINISHED]),
+            )
+            .values(
+                state=why.state.value,
+                error_reason=why.error.reason,
+                error_message=why.error.message,
+                retry_time=why.retry_time,
+                end_time=now,
+            )
+        )
+        await self._context.statements.execute(interrupted)
+
     async def messages(self, run_id: UUID, after: int, limit: int) -> Sequence[RunMessage]:
         """Returns what the run told after a sequence, in order."""
         run = await self.get(run_id)
@@ -158,11 +184,12 @@ class PostgresRuns:
         parameters = {"project": self._context.project, "run": run_id, "after": after, "size": limit}
         rows = await self._context.statements.rows(_MESSAGES, parameters)
         named = [UUID(row.payload["event_id"]) for row in rows if row.kind == MessageKind.OUTCOME.value]
-        given = {}
+        given: dict[UUID, Mapping[int, EventCandidate]] = {}
         if named:
             parameters = {"project": self._context.project, "events": named}
             found = await self._context.statements.rows(_CANDIDATES, parameters)
-            given = {row.event_id: candidates_of(row.candidates) for row in found}
+            given = {row.event_id: dict(enumerate(candidates_of(row.candidates))) for row in found}
+            given |= _as_worded(await self._context.statements.rows(_WORDED, parameters))
         fact_ids = list({fact_id for row in rows for fact_id in facts_in(row)})
         facts = {fact.fact_id: fact for fact in await PostgresFacts(self._context).get_many(fact_ids)}
         return [message_from_row(row, run, given, facts) for row in rows]
@@ -204,6 +231,14 @@ def _take_events(project: str, run: Run) -> Insert:
     if run.scope.max_events:
         chosen = chosen.limit(run.scope.max_events)
     return insert(run_events).from_select(names, chosen)
+
+
+def _as_worded(rows: Sequence[Row[Any]]) -> dict[UUID, Mapping[int, EventCandidate]]:
+    """Returns what a model took from events and no fact carries, by its position."""
+    found: dict[UUID, dict[int, EventCandidate]] = {}
+    for row in rows:
+        found.setdefault(row.event_id, {})[row.position] = EventCandidate(text=row.text)
+    return dict(found)
 
 
 def _moment(after: Cursor) -> datetime:

@@ -26,6 +26,7 @@ from concord_server.ports.ledger import (
     WriteSession,
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
+from concord_server.ports.model_spend import ModelSpendRepository
 from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
@@ -46,6 +47,7 @@ from concord_server.storage.facts import PostgresFacts
 from concord_server.storage.history import PostgresHistory
 from concord_server.storage.leases import PostgresLeases
 from concord_server.storage.lineage import PostgresLineage
+from concord_server.storage.model_spend import PostgresModelSpend
 from concord_server.storage.notifications import ChangeAnnouncer
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.predicates import PostgresPredicates
@@ -84,6 +86,7 @@ class PostgresSession:
         self.event_search: EventSearchRepository = PostgresEventSearch(context)
         self.runs: RunRepository = PostgresRuns(context)
         self.leases: LeaseRepository = PostgresLeases(context)
+        self.model_spend: ModelSpendRepository = PostgresModelSpend(context)
         self.settings: SettingsRepository = PostgresSettings(context)
         self.projects: ProjectRepository = PostgresProjects(context)
 

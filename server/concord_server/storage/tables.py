@@ -36,7 +36,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.timeline import AssertionKind, AssertionState
-from concord_server.storage import event_tables, fact_tables, predicate_tables, settings_tables
+from concord_server.storage import event_tables, fact_tables, predicate_tables, settings_tables, spend_tables
 from concord_server.storage.columns import (
     TIMESTAMP,
     counter,
@@ -297,4 +297,5 @@ __all__ = [
     "settings_tables",
     "slot_assertions",
     "slots",
+    "spend_tables",
 ]

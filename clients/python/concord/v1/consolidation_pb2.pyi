@@ -243,6 +243,7 @@ class Event(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
     DELETE_TIME_FIELD_NUMBER: _builtins.int
+    PARTIAL_FIELD_NUMBER: _builtins.int
     event_id: _builtins.str
     """Id of the event."""
     kind: _builtins.str
@@ -261,6 +262,8 @@ class Event(_message.Message):
     """Where it is on its way."""
     attempts: _builtins.int
     """How often it was tried; counted when a worker takes it up."""
+    partial: _builtins.bool
+    """Whether the model's answer about it was cut off: what was finished of it is kept, more may be missing."""
     @_builtins.property
     def subject(self) -> _resources_pb2.EntityRef:
         """Whom it is about."""
@@ -333,10 +336,11 @@ class Event(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
         delete_time: _timestamp_pb2.Timestamp | None = ...,
+        partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "delete_time", b"delete_time", "last_error", b"last_error", "occur_time", b"occur_time", "payload", b"payload", "retry_time", b"retry_time", "source", b"source", "subject", b"subject", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_scope", b"access_scope", "attempts", b"attempts", "candidates", b"candidates", "create_time", b"create_time", "delete_time", b"delete_time", "domain", b"domain", "event_id", b"event_id", "idempotency_key", b"idempotency_key", "kind", b"kind", "last_error", b"last_error", "messages", b"messages", "occur_time", b"occur_time", "payload", b"payload", "retry_time", b"retry_time", "source", b"source", "state", b"state", "subject", b"subject", "tags", b"tags", "text", b"text", "trust", b"trust", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["access_scope", b"access_scope", "attempts", b"attempts", "candidates", b"candidates", "create_time", b"create_time", "delete_time", b"delete_time", "domain", b"domain", "event_id", b"event_id", "idempotency_key", b"idempotency_key", "kind", b"kind", "last_error", b"last_error", "messages", b"messages", "occur_time", b"occur_time", "partial", b"partial", "payload", b"payload", "retry_time", b"retry_time", "source", b"source", "state", b"state", "subject", b"subject", "tags", b"tags", "text", b"text", "trust", b"trust", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -154,6 +154,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
 
     Example: CancelRun of a run that succeeded.
     """
+    ERROR_REASON_MODEL_DENIED: _ErrorReason.ValueType  # 58
+    """FAILED_PRECONDITION: the model's endpoint refuses the key, or knows no such model; the operator must change that.
+
+    Example: a run with a revoked key; in the error of the run.
+    """
     ERROR_REASON_RESTATEMENT_REFUSED: _ErrorReason.ValueType  # 57
     """FAILED_PRECONDITION: the statement was erased with the order to refuse it when it comes again.
 
@@ -193,6 +198,11 @@ class _ErrorReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ErrorReas
     """UNAVAILABLE: the server cannot serve now, nothing was written; try again.
 
     Example: a call while the database restarts.
+    """
+    ERROR_REASON_MODEL_FAILED: _ErrorReason.ValueType  # 95
+    """UNAVAILABLE: the model gave no answer, or none that can be used; it may be different next time.
+
+    Example: an answer that holds no JSON at all; in the last error of the event.
     """
     ERROR_REASON_DEADLINE_EXCEEDED: _ErrorReason.ValueType  # 91
     """DEADLINE_EXCEEDED: the caller's deadline, or the server's own, passed.
@@ -352,6 +362,11 @@ ERROR_REASON_RUN_ALREADY_FINISHED: ErrorReason.ValueType  # 56
 
 Example: CancelRun of a run that succeeded.
 """
+ERROR_REASON_MODEL_DENIED: ErrorReason.ValueType  # 58
+"""FAILED_PRECONDITION: the model's endpoint refuses the key, or knows no such model; the operator must change that.
+
+Example: a run with a revoked key; in the error of the run.
+"""
 ERROR_REASON_RESTATEMENT_REFUSED: ErrorReason.ValueType  # 57
 """FAILED_PRECONDITION: the statement was erased with the order to refuse it when it comes again.
 
@@ -391,6 +406,11 @@ ERROR_REASON_UNAVAILABLE: ErrorReason.ValueType  # 90
 """UNAVAILABLE: the server cannot serve now, nothing was written; try again.
 
 Example: a call while the database restarts.
+"""
+ERROR_REASON_MODEL_FAILED: ErrorReason.ValueType  # 95
+"""UNAVAILABLE: the model gave no answer, or none that can be used; it may be different next time.
+
+Example: an answer that holds no JSON at all; in the last error of the event.
 """
 ERROR_REASON_DEADLINE_EXCEEDED: ErrorReason.ValueType  # 91
 """DEADLINE_EXCEEDED: the caller's deadline, or the server's own, passed.

@@ -70,6 +70,7 @@ def to_event(event: Event) -> consolidation_pb2.Event:
         create_time=to_timestamp(event.create_time),
         update_time=to_timestamp(event.update_time),
         delete_time=optional_timestamp(event.delete_time),
+        partial=event.partial,
     )
 
 
