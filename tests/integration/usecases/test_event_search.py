@@ -29,21 +29,9 @@ from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.integration.usecases.conftest import FakeClock, SwitchableEmbedder
+from tests.support.event_search import OneProject
 
 ADA, BEA = EntityRef("User", "ada"), EntityRef("User", "bea")
-
-
-@dataclass
-class OneProject:
-    """The agenda of one project: what other tests have left is nobody's business here."""
-
-    project: str
-    ledger: PostgresLedger
-
-    async def project_with_unsearchable_events(self, *, after: str) -> str | None:
-        before = self.project[:-1]
-        found = await self.ledger.event_agenda.project_with_unsearchable_events(after=max(after, before))
-        return found if found == self.project else None
 
 
 @dataclass

@@ -32,7 +32,6 @@ from concord_server.api.servicers.events import EventsServicer
 from concord_server.api.streams import closing
 from concord_server.api.usecases import UseCases
 from concord_server.domain.commands import Violations
-from concord_server.domain.errors import InvalidFieldsError
 from concord_server.domain.runs import Run, RunMessage
 from concord_server.services.context import Idempotency, Replay
 
@@ -120,9 +119,11 @@ class ConsolidateServicer(EventsServicer, consolidate_service_pb2_grpc.Consolida
 
     async def WatchRun(self, request: pb.WatchRunRequest, context: Context) -> AsyncIterator[pb.WatchRunResponse]:
         """Streams what a run tells, until its summary."""
-        run_id = parse_one_id("run_id", request.run_id)
+        found = Violations()
+        run_id = parse_id("run_id", request.run_id, found)
         if request.after_sequence < 0:
-            raise InvalidFieldsError.of("after_sequence", "must not be negative")
+            found.add("after_sequence", "must not be negative")
+        found.raise_if_any()
         watch = self._use_cases.consolidate.watch_run
         async with closing(await watch.execute(current_call(), run_id, request.after_sequence)) as messages:
             async for message in messages:
