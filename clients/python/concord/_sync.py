@@ -18,7 +18,7 @@ from concord._evolution_calls import WATCH_FACTS
 from concord._reconcile_calls import STREAM_RECONCILE
 from concord._retry import Attempts
 from concord._session import Session, method_like
-from concord._watch import Watch, WatchSpec
+from concord._watch import StreamEndedError, Watch, WatchSpec
 from concord.errors import ConcordError, UnavailableError, error_from_rpc
 from concord.events import RunMessage
 from concord.inputs import Statement, Tls
@@ -165,6 +165,8 @@ class Executor:
                     yield message
                     if message.last:
                         return
+            except StreamEndedError:
+                return  # the run was over, and told nothing more
             except UnavailableError as error:
                 self._sleep(watch.wait_after(error))
             finally:
@@ -218,14 +220,14 @@ def _receive(call: Any) -> Any:  # noqa: ANN401 - a call with responses of any t
     """Returns the next response of a stream that should not end.
 
     Raises:
-        ConcordError: the stream broke; ``UnavailableError`` also when the server ended it.
+        ConcordError: the stream broke; ``StreamEndedError`` when the server ended it.
     """
     try:
         return next(call)
     except grpc.RpcError as error:
         raise error_from_rpc(error) from error
     except StopIteration:
-        raise UnavailableError("the server ended the stream") from None
+        raise StreamEndedError("the server ended the stream") from None
 
 
 def unary(build: Callable[P, Call[R]]) -> Callable[Concatenate[Base, P], R]:

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from concord import _parse, _requests
 from concord._retry import RetryPolicy, may_help
 from concord.enums import FactChange, enum_from_proto
-from concord.errors import ConcordError
+from concord.errors import ConcordError, UnavailableError
 from concord.inputs import EntityRef
 from concord.results import FactEvent
 from concord.v1 import evolution_service_pb2 as pb
 
 DEFAULT_MAX_OUTAGE = 300.0
 """Seconds for which a watch tries to reach the service again: more than a restart takes."""
+
+
+class StreamEndedError(UnavailableError):
+    """The server ended a stream without an error."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from concord import AsyncClient, Client, RetryPolicy, _aio, _sync
 from concord.v1 import (
     briefing_service_pb2,
     briefing_service_pb2_grpc,
+    consolidate_service_pb2,
+    consolidate_service_pb2_grpc,
     evolution_service_pb2,
     evolution_service_pb2_grpc,
     reconcile_service_pb2,
@@ -32,6 +34,7 @@ SERVICES = [
     reconcile_service_pb2.DESCRIPTOR.services_by_name["ReconcileService"],
     evolution_service_pb2.DESCRIPTOR.services_by_name["EvolutionService"],
     briefing_service_pb2.DESCRIPTOR.services_by_name["BriefingService"],
+    consolidate_service_pb2.DESCRIPTOR.services_by_name["ConsolidateService"],
 ]
 METHODS = {method.name: method for service in SERVICES for method in service.methods}
 FACT_ID = "019a0000-0000-7000-8000-000000000001"
@@ -205,6 +208,7 @@ class AsyncScript:
             (reconcile_service_pb2_grpc, "ReconcileService"),
             (evolution_service_pb2_grpc, "EvolutionService"),
             (briefing_service_pb2_grpc, "BriefingService"),
+            (consolidate_service_pb2_grpc, "ConsolidateService"),
         ):
             servicer = type(kind, (), {name: self._handler(name) for name in METHODS})()
             getattr(module, f"add_{kind}Servicer_to_server")(servicer, self.server)
