@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from concord_server.cli import output
 from concord_server.cli.output import cell, day, printable
 
 STATUS_STYLES = {
@@ -247,3 +248,11 @@ def row_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Rende
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
     return table
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Writes rows under a header: laid out on a terminal, tab-separated when piped."""
+    if output.on_terminal():
+        output.show(row_table(columns, rows))
+    else:
+        output.write_rows(columns, rows)

@@ -15,6 +15,7 @@ import pytest
 from concord.v1 import (
     briefing_service_pb2,
     briefing_service_pb2_grpc,
+    consolidate_service_pb2_grpc,
     enums_pb2,
     reconcile_service_pb2,
     reconcile_service_pb2_grpc,
@@ -25,6 +26,8 @@ from google.protobuf import any_pb2, timestamp_pb2
 from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
+
+from .fake_runs import FakeRuns
 
 FACT_ID = "019a0000-0000-7000-8000-000000000001"
 OTHER_ID = "019a0000-0000-7000-8000-000000000002"
@@ -98,6 +101,7 @@ class FakeService(
         briefing: the markdown of every briefing; None answers UNIMPLEMENTED.
         healths: what the health checks answer in turn; then, and by default, SERVING.
         facts: what ListFacts lists, in pages of two.
+        runs: the service of events and runs.
     """
 
     def __init__(self) -> None:
@@ -110,6 +114,7 @@ class FakeService(
         self.facts = [make_fact()]
         self.conflicts = [make_conflict()]
         self.port = 0
+        self.runs = FakeRuns()  # type: ignore[abstract]  # the others answer UNIMPLEMENTED
         self._known: set[str] = set()
 
     @property
@@ -240,6 +245,7 @@ def service() -> Iterator[FakeService]:
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=4))
     reconcile_service_pb2_grpc.add_ReconcileServiceServicer_to_server(fake, server)
     briefing_service_pb2_grpc.add_BriefingServiceServicer_to_server(fake, server)
+    consolidate_service_pb2_grpc.add_ConsolidateServiceServicer_to_server(fake.runs, server)
     health_pb2_grpc.add_HealthServicer_to_server(FakeHealth(fake), server)
     fake.port = server.add_insecure_port("127.0.0.1:0")
     server.start()

@@ -23,7 +23,7 @@ events = typer.Typer(help="Hand over events and look at them.")
 BATCH = 100
 """Events that are sent at once."""
 
-_COLUMNS = ("event", "subject", "kind", "time", "state", "attempts", "error")
+_COLUMNS = ("event_id", "subject", "kind", "occur_time", "state", "attempts", "last_error")
 _SCORES = ("score", "similarity", "text_rank")
 
 
@@ -73,6 +73,7 @@ def list_events(
     """List events, newest first, with where they are on their way."""
     from concord import to_dict
 
+    from concord_server.cli import rendering
     from concord_server.cli.connection import connected, entity_option
 
     about = entity_option("--subject", subject)
@@ -81,7 +82,7 @@ def list_events(
     if output_format is OutputFormat.JSON:
         output.write_json([to_dict(event) for event in found])
         return
-    output.write_rows(_COLUMNS, (_row(event) for event in found))
+    rendering.write_table(_COLUMNS, (_row(event) for event in found))
 
 
 @events.command("search")
@@ -99,6 +100,7 @@ def search(
     """Find events of a subject by meaning and by words, best first; new ones within seconds."""
     from concord import to_dict
 
+    from concord_server.cli import rendering
     from concord_server.cli.connection import connected, entity_option
 
     about = entity_option("TYPE:ID", subject)
@@ -109,7 +111,7 @@ def search(
     if output_format is OutputFormat.JSON:
         output.write_json([to_dict(match) for match in found])
         return
-    output.write_rows(
+    rendering.write_table(
         (*_SCORES, *_COLUMNS, "text"),
         (
             (*(f"{getattr(match, name):.4f}" for name in _SCORES), *_row(match.event), _wording(match.event))

@@ -12,7 +12,7 @@ from concord_server.cli.failures import CommandError, ExitCode, report
 from concord_server.cli.output import OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from concord import Client, Progress, Run, RunMessage
 
@@ -22,7 +22,8 @@ _COUNTS = (
     *("processed", "created", "reinforced", "superseded", "historical"),
     *("conflicted", "suppressed", "duplicate", "rejected", "failed"),
 )
-_COLUMNS = ("run", "state", "created at", "total", *_COUNTS, "error")
+_COLUMNS = ("run_id", "state", "create_time", "total", *_COUNTS, "error")
+_SHORT_COLUMNS = ("run_id", "state", "create_time", "events", "candidates", "error")
 
 
 def consolidate(
@@ -86,7 +87,7 @@ def list_runs(
     if output_format is OutputFormat.JSON:
         output.write_json([to_dict(run) for run in found])
     else:
-        output.write_rows(_COLUMNS, (_row(run) for run in found))
+        _show(found)
 
 
 @runs.command("cancel")
@@ -101,7 +102,7 @@ def cancel(
     from concord_server.cli.connection import connected
 
     with connected(target, project, api_key) as client:
-        output.write_rows(_COLUMNS, [_row(client.cancel_run(run_id))])
+        _show([client.cancel_run(run_id)])
 
 
 def _follow(client: Client, run_id: str, after: int, output_format: OutputFormat) -> None:
@@ -121,9 +122,9 @@ def _follow(client: Client, run_id: str, after: int, output_format: OutputFormat
         report("detached; the run goes on", f"watch it with: concord runs watch {run_id} --after {seen}")
         raise
     if not isinstance(last, Run):
-        return
+        last = client.get_run(run_id)  # it had told all before
     if output_format is OutputFormat.TABLE:
-        output.write_rows(_COLUMNS, [_row(last)])
+        _show([last])
     if last.error:
         raise CommandError(last.error, code=ExitCode.STATE)
 
@@ -164,6 +165,21 @@ def _counts(progress: Progress) -> str:
     return " · ".join(f"{count} {name}" for name, count in named if count)
 
 
+def _show(found: Sequence[Run]) -> None:
+    """Writes runs: on a terminal without the counts that are zero, for there are many."""
+    from concord_server.cli import rendering
+
+    if output.on_terminal():
+        rendering.write_table(_SHORT_COLUMNS, (_short_row(run) for run in found))
+    else:
+        rendering.write_table(_COLUMNS, (_row(run) for run in found))
+
+
 def _row(run: Run) -> tuple[object, ...]:
     counts = (str(getattr(run.progress, name)) for name in ("total", *_COUNTS))
     return (run.run_id, run.state.value, run.create_time, *counts, run.error)
+
+
+def _short_row(run: Run) -> tuple[object, ...]:
+    events = f"{run.progress.processed}/{run.progress.total}"
+    return (run.run_id, run.state.value, run.create_time, events, _counts(run.progress), run.error)
