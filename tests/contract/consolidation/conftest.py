@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
@@ -18,11 +18,11 @@ from concord.v1 import consolidate_service_pb2 as pb
 from concord.v1 import consolidation_pb2, enums_pb2, resources_pb2
 from concord.v1.consolidate_service_pb2_grpc import ConsolidateServiceStub
 from concord_server.api.server import GrpcServer
-from concord_server.bootstrap.consolidation import consolidate_use_cases, start_workers
-from concord_server.bootstrap.wiring import listen_for_changes
+from concord_server.bootstrap.consolidation import start_workers
+from concord_server.bootstrap.wiring import listen_for_changes, load_judge, use_cases
 from concord_server.config import Settings
 from concord_server.providers.embedders.onnx import OnnxEmbedder
-from concord_server.providers.system import SystemClock
+from concord_server.providers.judges.local import LocalJudge
 from concord_server.services.index_events import IndexEvents
 from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
@@ -32,7 +32,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sqlalchemy import text as sql
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from tests.contract.scripted import Script
 from tests.integration.conftest import database, database_url, engine, ledger
 from tests.support.event_search import OneProject
 
@@ -101,6 +100,7 @@ class Service:
     ledger: PostgresLedger
     engine: AsyncEngine
     embedder: OnnxEmbedder
+    judge: LocalJudge
     bell: Doorbell
 
     def caller(self, project: str = "") -> Caller:
@@ -111,7 +111,9 @@ class Service:
     async def workers(self) -> AsyncIterator[None]:
         """Has runs executed for the length of a block."""
         settings = Settings(workers=1, grace_seconds=5)
-        at_work = start_workers(settings, self.ledger, self.embedder, self.bell, CachedSettings(self.ledger))
+        at_work = start_workers(
+            settings, self.ledger, self.embedder, self.judge, self.bell, CachedSettings(self.ledger)
+        )
         try:
             yield
         finally:
@@ -137,12 +139,12 @@ class Service:
 async def service(ledger: PostgresLedger, engine: AsyncEngine, database_url: str) -> AsyncIterator[Service]:
     embedder, bell, signals = OnnxEmbedder.load(), Doorbell(), ChangeSignals()
     listener = listen_for_changes(database_url, signals)
-    consolidate = consolidate_use_cases(ledger, embedder, signals, bell, CachedSettings(ledger))
-    server = GrpcServer(replace(Script().use_cases(), clock=SystemClock(), consolidate=consolidate))
+    judge = load_judge()
+    server = GrpcServer(use_cases(ledger, embedder, judge, signals, bell, CachedSettings(ledger)))
     address = await server.start("127.0.0.1:0")
     server.set_ready(True)
     async with grpc.aio.insecure_channel(address) as channel:
-        yield Service(channel, ledger, engine, embedder, bell)
+        yield Service(channel, ledger, engine, embedder, judge, bell)
     await server.stop(0)
     await listener.close()
     await embedder.close()
