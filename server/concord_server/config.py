@@ -28,6 +28,7 @@ class Settings(BaseSettings):
         workers: workers that one process executes runs with; 0 leaves runs to other processes.
         concurrency: subjects that one worker works at once.
         lease_seconds: after so long without a sign of life, what a worker had in hand is taken up by another.
+        change_log_days: how long changes can be watched afterwards; 0 for ever.
     """
 
     model_config = SettingsConfigDict(env_prefix="CONCORD_", frozen=True, extra="ignore")
@@ -44,6 +45,7 @@ class Settings(BaseSettings):
     workers: int = Field(default=1, ge=0, le=64)
     concurrency: int = Field(default=4, ge=1, le=256)
     lease_seconds: float = Field(default=15.0, ge=0.5, le=3600.0)
+    change_log_days: float = Field(default=30.0, ge=0.0, le=36_500.0)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["auto", "json", "console"] = "auto"
 

@@ -17,6 +17,8 @@ import pytest
 from concord.v1 import (
     briefing_service_pb2,
     briefing_service_pb2_grpc,
+    evolution_service_pb2,
+    evolution_service_pb2_grpc,
     reconcile_service_pb2,
     reconcile_service_pb2_grpc,
 )
@@ -96,8 +98,24 @@ def test_data_survives_a_kill_of_the_whole_service(tmp_path: Path):
     service.process.wait()
     _, alive = psutil.wait_procs(processes, timeout=PATIENCE)
     assert alive == [], "PostgreSQL outlived its owner"
-    with running_service(tmp_path) as again:
+    with running_service(tmp_path, environment={"CONCORD_CHANGE_LOG_DAYS": "1e-6"}) as again:
         assert texts(again.target) == {"Backups run nightly"}
+        # It keeps changes for a tenth of a second, and facts all the same.
+        eventually(lambda: not can_watch_from_the_beginning(again.target), "the change log is pruned")
+        assert texts(again.target) == {"Backups run nightly"}
+
+
+def can_watch_from_the_beginning(target: str) -> bool:
+    with grpc.insecure_channel(target) as channel:
+        watch = evolution_service_pb2_grpc.EvolutionServiceStub(channel).WatchFacts(
+            evolution_service_pb2.WatchFactsRequest(after_sequence=0), timeout=PATIENCE
+        )
+        try:
+            next(watch)
+        except grpc.RpcError as error:
+            return error.code() is not grpc.StatusCode.OUT_OF_RANGE
+        watch.cancel()
+        return True
 
 
 def test_it_brings_postgres_up_again(tmp_path: Path):

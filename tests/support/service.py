@@ -75,9 +75,11 @@ def wait_until_serving(target: str, service: str = "") -> None:
 
 
 @contextlib.contextmanager
-def running_service(data_dir: Path, *flags: str) -> Iterator[RunningService]:
+def running_service(
+    data_dir: Path, *flags: str, environment: dict[str, str] | None = None
+) -> Iterator[RunningService]:
     """Runs a service for the length of a block."""
-    service = start_service(data_dir, *flags)
+    service = start_service(data_dir, *flags, environment=environment)
     try:
         yield service
     finally:

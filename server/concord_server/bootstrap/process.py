@@ -135,7 +135,7 @@ async def _start_parts(
     parts.push_async_callback(listen_for_changes(url, signals).close)
     embedder.connect(loaded)
     ledger.connect(connected)
-    parts.push_async_callback(background_work(connected, loaded, judge, project_settings).close)
+    parts.push_async_callback(background_work(settings, connected, loaded, judge, project_settings).close)
     parts.push_async_callback(start_workers(settings, connected, loaded, judge, bell, project_settings).close)
     return connected.ping
 

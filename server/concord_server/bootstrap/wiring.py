@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 
 from concord_server.api.admin_usecases import AdminUseCases
 from concord_server.api.briefing_usecases import BriefingUseCases
@@ -48,6 +49,7 @@ from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.services.update_fact import UpdateFact
+from concord_server.services.upkeep import Upkeep
 from concord_server.services.watch import WatchFacts
 from concord_server.services.withdraw_source import WithdrawSource
 from concord_server.storage.check import check_database
@@ -59,6 +61,7 @@ from concord_server.worker.background import Background
 from concord_server.worker.catching_up import catching_up
 from concord_server.worker.indexing import indexing
 from concord_server.worker.scheduler import scheduling
+from concord_server.worker.upkeep import keeping_up
 from concord_server.worker.worker import Doorbell
 
 
@@ -121,16 +124,22 @@ def listen_for_changes(database_url: str, signals: ChangeSignals) -> ChangeListe
 
 
 def background_work(
-    ledger: PostgresLedger, embedder: Embedder, judge: Judge, project_settings: SettingsOfProjects
+    settings: Settings,
+    ledger: PostgresLedger,
+    embedder: Embedder,
+    judge: Judge,
+    project_settings: SettingsOfProjects,
 ) -> Background:
     """Returns what goes on beside the calls of one serving process, at work; close it in the end."""
     clock, ids = SystemClock(), TimeOrderedIds()
     matcher = Matcher(ledger, embedder, judge, fallback=judge)
+    changes_kept = timedelta(days=settings.change_log_days) or None
     background = Background(
         [
             scheduling(ActivateScheduled(ledger, ledger.agenda, clock, ids), clock),
             catching_up(CatchUp(ledger, ledger.agenda, matcher, embedder, clock, ids, project_settings)),
             indexing(IndexEvents(ledger, ledger.event_agenda, embedder)),
+            keeping_up(Upkeep(ledger, ledger.upkeep_agenda, clock, changes_kept)),
         ]
     )
     background.start()

@@ -60,5 +60,8 @@ class WorkRepository(Protocol):
     async def take_slot(self, slot_id: UUID, now: datetime) -> bool:
         """Takes a timeline until the session ends; false when nothing on it is due, or another has it."""
 
+    async def take_upkeep(self) -> bool:
+        """Takes the upkeep of the project until the session ends; false when another has it."""
+
     async def take_fact(self, fact_id: UUID) -> bool:
         """Takes a fact until the session ends; false when it has its embedding, or another has it."""

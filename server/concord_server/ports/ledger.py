@@ -318,6 +318,9 @@ class RequestRepository(Protocol):
     async def complete(self, request_id: UUID, response: bytes, fact_ids: Sequence[UUID]) -> None:
         """Stores the answer, and which facts' words it carries."""
 
+    async def purge(self, before: datetime, *, limit: int) -> int:
+        """Forgets requests from before a time, the oldest first, at most ``limit``; returns how many."""
+
 
 class ReadSession(Protocol):
     """Committed state of one project."""

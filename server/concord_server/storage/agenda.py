@@ -23,6 +23,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
     tuple_,
 )
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -40,6 +41,9 @@ from concord_server.storage.tables import decisions
 
 _PARTITION = ("access_scope", "domain", "type", "owner_type", "owner_id")
 _NOW: BindParameter[datetime] = bindparam("now", type_=TIMESTAMP)
+_UPKEEP = UUID(int=0)
+"""Stands for the upkeep of a project, where other pieces of work have ids."""
+
 _SCHEDULED = and_(facts.c.status == FactStatus.PENDING.value, facts.c.conflict_id.is_(None))
 
 
@@ -112,6 +116,11 @@ class PostgresWork:
         """Takes a timeline until the session ends; false when nothing on it is due, or another has it."""
         parameters = {"project": self._context.project, "item": slot_id, "now": now}
         return bool((await self._context.statements.execute(_TAKE_SLOT, parameters)).scalar_one())
+
+    async def take_upkeep(self) -> bool:
+        """Takes the upkeep of the project until the session ends; false when another has it."""
+        parameters = {"project": self._context.project, "item": _UPKEEP}
+        return bool((await self._context.statements.execute(_TAKE_UPKEEP, parameters)).scalar_one())
 
     async def take_fact(self, fact_id: UUID) -> bool:
         """Takes a fact until the session ends; false when it has its embedding, or another has it."""
@@ -190,4 +199,5 @@ _UNSEARCHABLE = (
     .limit(1)
 )
 _TAKE_SLOT = _take(_slot_is_due())
+_TAKE_UPKEEP = _take(true())
 _TAKE_FACT = _take(_fact_is_unembedded())

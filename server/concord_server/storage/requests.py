@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import Integer, bindparam, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from concord_server.ports.ledger import StoredRequest
+from concord_server.storage.columns import TIMESTAMP
 from concord_server.storage.statements import PROJECT, SessionContext
 from concord_server.storage.tables import request_ids
 
@@ -17,6 +18,15 @@ _THIS = (request_ids.c.project_id == PROJECT) & (request_ids.c.request_id == bin
 _FIND = select(request_ids.c.fingerprint, request_ids.c.response).where(_THIS, request_ids.c.response.is_not(None))
 _CLAIM = insert(request_ids).on_conflict_do_nothing().returning(request_ids.c.request_id)
 _COMPLETE = update(request_ids).where(_THIS).values(response=bindparam("answer"), fact_ids=bindparam("carried"))
+
+
+_OLDEST = (
+    select(request_ids.c.request_id)
+    .where(request_ids.c.project_id == PROJECT, request_ids.c.create_time < bindparam("before", type_=TIMESTAMP))
+    .order_by(request_ids.c.create_time)
+    .limit(bindparam("rows", type_=Integer))
+)
+_PURGE = delete(request_ids).where(request_ids.c.project_id == PROJECT, request_ids.c.request_id.in_(_OLDEST))
 
 
 class PostgresRequests:
@@ -61,3 +71,8 @@ class PostgresRequests:
             "carried": list(fact_ids),
         }
         await self._context.statements.execute(_COMPLETE, parameters)
+
+    async def purge(self, before: datetime, *, limit: int) -> int:
+        """Forgets requests from before a time, the oldest first, at most ``limit``; returns how many."""
+        parameters = {"project": self._context.project, "before": before, "rows": limit}
+        return (await self._context.statements.execute(_PURGE, parameters)).rowcount

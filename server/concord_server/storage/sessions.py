@@ -32,6 +32,7 @@ from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
 from concord_server.ports.search import SearchRepository
 from concord_server.ports.sources import SourceRepository
+from concord_server.ports.upkeep import UpkeepAgenda
 from concord_server.ports.watch import ChangeLogRepository
 from concord_server.storage.agenda import PostgresAgenda, PostgresWork
 from concord_server.storage.briefing import PostgresBriefings
@@ -61,6 +62,7 @@ from concord_server.storage.slots import PostgresSlots
 from concord_server.storage.sources import PostgresSources
 from concord_server.storage.statements import SessionContext, Statements
 from concord_server.storage.tables import projects
+from concord_server.storage.upkeep import PostgresUpkeepAgenda
 
 
 class PostgresSession:
@@ -115,6 +117,11 @@ class PostgresLedger:
     def event_agenda(self) -> EventAgenda:
         """Finds events that cannot be found yet across projects, over the same connections."""
         return PostgresAgenda(self._engine)
+
+    @property
+    def upkeep_agenda(self) -> UpkeepAgenda:
+        """Finds what is kept for too long across projects, over the same connections."""
+        return PostgresUpkeepAgenda(self._reading)
 
     @property
     def run_queue(self) -> RunQueue:

@@ -9,9 +9,13 @@ from typing import Any
 
 import pytest
 from concord_server.domain.errors import UnavailableError
+from concord_server.services.upkeep import Removed
 from concord_server.worker.background import Background, Recurring, pause_until
 from concord_server.worker.catching_up import LOOK_AGAIN, catching_up
 from concord_server.worker.scheduler import scheduling
+from concord_server.worker.upkeep import LOOK_AGAIN as UPKEEP_AGAIN
+from concord_server.worker.upkeep import keeping_up
+from structlog.testing import capture_logs
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -114,3 +118,12 @@ async def test_the_scheduler_wakes_when_the_next_fact_is_due():
 async def test_what_waits_for_the_embedder_is_looked_for_again(available):
     step: Callable[[], Any] = catching_up(Answering(available)).step
     assert await step() == LOOK_AGAIN
+
+
+@pytest.mark.parametrize("removed", [Removed(), Removed(3, 4)])
+async def test_what_is_kept_for_too_long_is_looked_for_again_and_told(removed: Removed):
+    with capture_logs() as logs:
+        step: Callable[[], Any] = keeping_up(Answering(removed)).step
+        assert await step() == UPKEEP_AGAIN
+    told = [(line["requests"], line["changes"]) for line in logs]
+    assert told == ([(3, 4)] if removed.requests else [])
