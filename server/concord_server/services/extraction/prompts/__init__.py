@@ -1,0 +1,1 @@
+"""The instructions that models are given, one file for each version."""
