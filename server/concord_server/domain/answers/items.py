@@ -83,12 +83,13 @@ def _flat(values: list[Json], key: str, depth: int) -> list[Json]:
 
 
 def _with_key(value: Json, key: str, depth: int) -> dict[str, Json] | None:
+    """Returns the object with a key: the value, an element of it, or an object within objects; not what is listed."""
     if isinstance(value, list):
-        inner: Collection[Json] = value
+        inner: Collection[Json] = value if depth == 0 else ()
     elif isinstance(value, dict):
         if key in value:
             return value
-        inner = value.values()
+        inner = [member for member in value.values() if isinstance(member, dict)]
     else:
         return None
     if depth == MAX_WRAPPERS:
