@@ -123,6 +123,12 @@ class EventRepository(Protocol):
     async def waiting(self, scope: RunScope, limit: int) -> Sequence[Event]:
         """Returns events that wait within a scope, in the order of their times and ids."""
 
+    async def extraction(self, event_id: UUID) -> Extraction | None:
+        """Returns what a model took from an event that is not done, if it is kept."""
+
+    async def keep_extraction(self, event_id: UUID, extraction: Extraction) -> None:
+        """Keeps what a model took from an event until it is done; what it cost is not kept."""
+
 
 class RunRepository(Protocol):
     """Runs and what they tell."""

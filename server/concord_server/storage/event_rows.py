@@ -20,6 +20,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.events import Event, EventCandidate, EventMessage, Failure
 from concord_server.domain.model import EntityRef, EvidenceInput, SourceInput
+from concord_server.ports.events import Extraction, RejectedCandidate
 
 Document = dict[str, Any]
 """A JSON object."""
@@ -85,6 +86,21 @@ def event_from_row(row: Row[Any]) -> Event:
 def candidates_of(documents: list[Document]) -> tuple[EventCandidate, ...]:
     """Returns the candidates that an event's column holds."""
     return tuple(_candidate(document) for document in documents)
+
+
+def extraction_document(extraction: Extraction) -> Document:
+    """Returns what is kept of an extraction."""
+    return {
+        "candidates": [_candidate_document(candidate) for candidate in extraction.candidates],
+        "rejected": [[one.text, one.reason] for one in extraction.rejected],
+        "partial": extraction.partial,
+    }
+
+
+def extraction_from(document: Document) -> Extraction:
+    """Returns an extraction as it was kept."""
+    rejected = tuple(RejectedCandidate(text, reason) for text, reason in document["rejected"])
+    return Extraction(candidates_of(document["candidates"]), rejected, document["partial"])
 
 
 def _message_document(message: EventMessage) -> Document:

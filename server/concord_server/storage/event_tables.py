@@ -67,6 +67,8 @@ events = Table(
     document("candidates"),
     # Derived: whether a model's answer about it was cut off.
     Column("partial", Boolean, nullable=False, server_default=false()),
+    # What a model took from it, until it is done: words, so whoever erases an event empties this too.
+    document("extraction", nullable=True),
     # Derived: where the event is on its way. `run_id` is the run that has taken it up.
     text("state"),
     integer("attempts"),

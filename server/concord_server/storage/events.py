@@ -31,8 +31,14 @@ from concord_server.domain.events import Appended, Event, EventFilter
 from concord_server.domain.model import EntityRef
 from concord_server.domain.queries import Cursor, FactOrder, Page
 from concord_server.domain.runs import RunScope
+from concord_server.ports.events import Extraction
 from concord_server.storage.columns import JSON, TIMESTAMP
-from concord_server.storage.event_rows import event_from_row, event_values
+from concord_server.storage.event_rows import (
+    event_from_row,
+    event_values,
+    extraction_document,
+    extraction_from,
+)
 from concord_server.storage.event_tables import EventSearchStep, event_search, event_subjects, events
 from concord_server.storage.statements import PROJECT, SessionContext
 
@@ -79,6 +85,10 @@ _BY_KEY = select(events.c.idempotency_key, events.c.event_id, events.c.digest).w
     events.c.project_id == PROJECT, events.c.idempotency_key == any_(bindparam("keys", type_=ARRAY(Text)))
 )
 _GET = select(events).where(events.c.project_id == PROJECT, events.c.event_id == bindparam("event", type_=Uuid))
+
+_EXTRACTION = select(events.c.extraction).where(
+    events.c.project_id == PROJECT, events.c.event_id == bindparam("event", type_=Uuid)
+)
 
 
 class PostgresEvents:
@@ -158,6 +168,27 @@ class PostgresEvents:
         query = select(events).where(*within(self._context.project, scope))
         ordered = query.order_by(events.c.occur_time, events.c.event_id).limit(limit)
         return [event_from_row(row) for row in await self._context.statements.rows(ordered)]
+
+    async def extraction(self, event_id: UUID) -> Extraction | None:
+        """Returns what a model took from an event that is not done, if it is kept."""
+        row = await self._context.statements.first(
+            _EXTRACTION, {"project": self._context.project, "event": event_id}
+        )
+        return None if row is None or row.extraction is None else extraction_from(row.extraction)
+
+    async def keep_extraction(self, event_id: UUID, extraction: Extraction) -> None:
+        """Keeps what a model took from an event until it is done; what it cost is not kept."""
+        kept = (
+            update(events)
+            .where(
+                events.c.project_id == self._context.project,
+                events.c.event_id == event_id,
+                events.c.state != EventState.DONE.value,
+                events.c.delete_time.is_(None),
+            )
+            .values(extraction=extraction_document(extraction))
+        )
+        await self._context.statements.execute(kept)
 
 
 def within(project: str, scope: RunScope) -> list[ColumnElement[bool]]:

@@ -105,7 +105,7 @@ class PostgresLeases:
     ) -> None:
         """Marks the event done, keeps what became of its candidates, and lets its run tell so; last of all."""
         done = {"state": EventState.DONE.value, "error_reason": "", "error_message": "", "update_time": now}
-        done["partial"] = partial
+        done |= {"partial": partial, "extraction": None}
         await self._execute(END.values(**done), ended=event.event_id)
         rows = [self._candidate_row(event, position, one, now) for position, one in enumerate(settled)]
         if rows:

@@ -11,7 +11,7 @@ from concord_server.domain.answers import Answer, UnreadableAnswer, read_answer
 from concord_server.domain.events import Event
 from concord_server.domain.model import Fact
 from concord_server.domain.queries import FactFilter
-from concord_server.domain.search import SearchQuery
+from concord_server.domain.search import MAX_TOP_K, SearchQuery
 from concord_server.ports.clock import Clock
 from concord_server.ports.embedder import Embedder
 from concord_server.ports.events import Extraction, ExtractionError
@@ -123,9 +123,12 @@ class ModelExtractor:
         """Returns the current facts of the event's subject, scope and domain that the event may be about."""
         text = _query_of(event)
         where = FactFilter(domain=event.domain, access_scope=event.access_scope, owner=event.subject)
-        query = SearchQuery(text, where, top_k=MAX_KNOWN_FACTS, include_conflicted=True)
+        # A filter cannot ask for facts without a domain: more are read, and those of others left out.
+        top_k = MAX_KNOWN_FACTS if event.domain else MAX_TOP_K
+        query = SearchQuery(text, where, top_k=top_k, include_conflicted=True)
         found = await self._search.execute(CallContext(project, _ACTOR), query)
-        return [result.fact for result in found]
+        own = [result.fact for result in found if result.fact.partition.domain == event.domain]
+        return own[:MAX_KNOWN_FACTS]
 
     async def _go_on(
         self, taken: Taken, question: Question, event: Event, problem: str | None
