@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from concord_server.domain.predicate_update import PredicateUpdate
+from concord_server.domain.predicates import Predicate
 from concord_server.domain.project_settings import ProjectSettings
 from concord_server.domain.projects import Project
 from concord_server.domain.queries import Cursor, Page
@@ -49,6 +51,29 @@ class UpdateProjectSettings(Protocol):
         """Returns what is in force afterwards, or the stored answer of a repeated request."""
 
 
+class ListPredicates(Protocol):
+    """Lists predicates by name."""
+
+    async def execute(
+        self, context: CallContext, only_suggested: bool, after: Cursor | None, size: int, /
+    ) -> Page[Predicate]:
+        """Returns a page."""
+
+
+class UpdatePredicate(Protocol):
+    """Changes a predicate."""
+
+    async def execute(
+        self,
+        context: CallContext,
+        update: PredicateUpdate,
+        etag: str,
+        idempotency: Idempotency[Predicate] | None,
+        /,
+    ) -> Predicate | Replay:
+        """Returns the predicate afterwards, or the stored answer of a repeated request."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdminUseCases:
     """What AdminService calls."""
@@ -57,3 +82,5 @@ class AdminUseCases:
     list_projects: ListProjects
     get_project_settings: GetProjectSettings
     update_project_settings: UpdateProjectSettings
+    list_predicates: ListPredicates
+    update_predicate: UpdatePredicate

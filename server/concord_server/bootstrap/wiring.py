@@ -38,6 +38,7 @@ from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree,
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
 from concord_server.services.noteworthy import ListNoteworthyFacts
+from concord_server.services.predicates import ListPredicates, UpdatePredicate
 from concord_server.services.project_settings import GetProjectSettings, UpdateProjectSettings
 from concord_server.services.projects import CreateProject, ListProjects
 from concord_server.services.propose_predicates import PredicateProposer
@@ -186,16 +187,18 @@ def use_cases(
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids, project_settings),
         consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings, proposer),
         evolution=_evolution(ledger, embedder, clock, ids),
-        admin=_admin_use_cases(ledger, clock, project_settings),
+        admin=_admin_use_cases(ledger, clock, ids, project_settings),
     )
 
 
-def _admin_use_cases(ledger: Ledger, clock: Clock, project_settings: CachedSettings) -> AdminUseCases:
+def _admin_use_cases(ledger: Ledger, clock: Clock, ids: Ids, project_settings: CachedSettings) -> AdminUseCases:
     return AdminUseCases(
         create_project=CreateProject(ledger, clock),
         list_projects=ListProjects(ledger),
         get_project_settings=GetProjectSettings(ledger),
         update_project_settings=UpdateProjectSettings(ledger, clock, project_settings.changed),
+        list_predicates=ListPredicates(ledger),
+        update_predicate=UpdatePredicate(ledger, clock, ids),
     )
 
 

@@ -98,7 +98,7 @@ def _placed(segment: Segment, established: Sequence[Segment], now: datetime) -> 
     if holder is None:
         ends = [rival.end for rival in rivals if rival.end is not None]
         return _supporting(segment, max(ends, default=segment.start), keeps_end=True), False
-    waiting = [replace(_whole(a, segment), state=AssertionState.QUARANTINED) for a in segment.statements]
+    waiting = [replace(whole_statement(a, segment), state=AssertionState.QUARANTINED) for a in segment.statements]
     return [*waiting, *_overruled(_amendments(segment))], True
 
 
@@ -117,7 +117,7 @@ def _closed(segment: Segment, follower: Segment, established: Sequence[Segment],
     return [
         replace(
             last,
-            assertion_id=_derived_id(last.assertion_id),
+            assertion_id=derived_id(last.assertion_id),
             kind=AssertionKind.AMEND,
             end=segment.end,
             ends=True,
@@ -131,13 +131,13 @@ def _supporting(segment: Segment, earliest: datetime, *, keeps_end: bool = False
 
     Where it ends is said by those who said that it holds; bounds set by hand were set for the old stretch.
     """
-    statements = [replace(_whole(a, segment), time=max(a.time, earliest)) for a in segment.statements]
+    statements = [replace(whole_statement(a, segment), time=max(a.time, earliest)) for a in segment.statements]
     if not keeps_end:
         statements = [replace(a, end=None, ends=False) for a in statements]
     return [*statements, *_overruled(_amendments(segment))]
 
 
-def _whole(assertion: Assertion, segment: Segment) -> Assertion:
+def whole_statement(assertion: Assertion, segment: Segment) -> Assertion:
     """Returns a statement of the value that it had led to: what a patch carries forward differs elsewhere."""
     if assertion.kind is not AssertionKind.PATCH:
         return assertion
@@ -174,6 +174,6 @@ def _overlap(one: Segment, other: Segment) -> bool:
     return begins_in_time and (one.end is None or other.start < one.end)
 
 
-def _derived_id(assertion_id: UUID) -> UUID:
+def derived_id(assertion_id: UUID) -> UUID:
     """Returns another id that sorts right after the one given."""
     return UUID(int=assertion_id.int + 1)

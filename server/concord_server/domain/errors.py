@@ -112,6 +112,15 @@ class SourceNotFoundError(NotFoundError):
         super().__init__("source", identifier)
 
 
+class PredicateNotFoundError(NotFoundError):
+    """No claim uses such a predicate, by this name."""
+
+    reason = "PREDICATE_NOT_FOUND"
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__("predicate", identifier)
+
+
 class AlreadyExistsError(ConcordError):
     """An identifier is taken by something else."""
 

@@ -22,6 +22,15 @@ _SHORTEST_PART = 2
 """Letters that a part of a compound has at least."""
 
 
+def numbered_alike(one: str, other: str) -> bool:
+    """Tells whether two names have the same numbers in the same order; others are counted apart on purpose."""
+    return _numbers(one) == _numbers(other)
+
+
+def _numbers(name: str) -> list[str]:
+    return [word for word in name.split("_") if any(character.isdigit() for character in word)]
+
+
 @lru_cache(maxsize=4096)
 def explained(one: str, other: str) -> bool:
     """Tells whether every word of two names has a counterpart in the other name.
@@ -30,6 +39,8 @@ def explained(one: str, other: str) -> bool:
         one: a name in lower snake case.
         other: another such name.
     """
+    if not numbered_alike(one, other):
+        return False
     ones, others = _words(one), _words(other)
     ones, others = _parted(ones, others), _parted(others, ones)
     if any(opposite(stem(a), stem(b)) for a in ones for b in others):

@@ -17,7 +17,7 @@ from enum import StrEnum
 from concord_server.domain.enums import Cardinality, Trust
 from concord_server.domain.judgement import Judgement, Relation
 from concord_server.domain.placement import Outcome
-from concord_server.domain.predicate_names import explained
+from concord_server.domain.predicate_names import explained, numbered_alike
 from concord_server.domain.values import Json
 
 PROPOSAL_SIMILARITY = 0.5
@@ -199,9 +199,11 @@ def is_plain(value: Json) -> bool:
     return isinstance(value, str | int | float) and value != ""
 
 
-def nearest(near: Iterable[Near]) -> tuple[Near, ...]:
-    """Returns the predicates to propose: near enough, the nearest first, not too many."""
-    enough = [one for one in near if one.similarity >= PROPOSAL_SIMILARITY]
+def nearest(stated: str, near: Iterable[Near]) -> tuple[Near, ...]:
+    """Returns the predicates to propose for a name: near enough, the nearest first, not too many."""
+    enough = [
+        one for one in near if one.similarity >= PROPOSAL_SIMILARITY and numbered_alike(stated, one.predicate)
+    ]
     return tuple(sorted(enough, key=lambda one: (-one.similarity, one.predicate))[:MAX_PROPOSALS])
 
 

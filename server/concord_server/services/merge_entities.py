@@ -8,11 +8,10 @@ from datetime import datetime
 from uuid import UUID
 
 from concord_server.domain.commands import Violations, validate_entity_id, validate_entity_type
-from concord_server.domain.conflicts import review
 from concord_server.domain.entity_merge import join
-from concord_server.domain.enums import LIVE_STATUSES, FactChange, FactType, SubjectRole
+from concord_server.domain.enums import LIVE_STATUSES, FactType, SubjectRole
 from concord_server.domain.model import Conflict, EntityRef, Fact, Partition
-from concord_server.domain.settlement import Settlement, Timeline, settle
+from concord_server.domain.settlement import Timeline, settle
 from concord_server.domain.values import normalise_subject, slot_key
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.entities import EntityKey, MergedSlot
@@ -20,7 +19,8 @@ from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.entities import renamed_all, save_revision
-from concord_server.services.timeline_writer import TimelineChange, TimelineWriter, text_digest
+from concord_server.services.moving import moving_change
+from concord_server.services.timeline_writer import TimelineWriter, text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,9 @@ class MergeEntities:
         """Writes a slot's facts into the partition that the slot was moved to; what it says does not change."""
         after = settle(renamed, move.now, self._ids.new)
         before = Timeline(renamed.slot_id, (), (), renamed.conflict_id)
-        change = self._change(move, before, after, renamed.facts, contests=False, reviewed=renamed)
+        change = moving_change(
+            before, after, renamed.facts, contests=False, reviewed=renamed, actor=move.actor, reason=move.reason
+        )
         await self._writer.write(move.session, locked, change)
 
     async def _join(self, move: _Move, renamed: Timeline, goal: UUID, locked: LockedPartition) -> None:
@@ -264,37 +266,16 @@ class MergeEntities:
         staying = await move.session.slots.timeline(goal)
         joined = join(staying, renamed, move.now)
         after = settle(joined.timeline, move.now, self._ids.new)
-        change = self._change(move, staying, after, renamed.facts, contests=joined.contested, reviewed=staying)
+        change = moving_change(
+            staying,
+            after,
+            renamed.facts,
+            contests=joined.contested,
+            reviewed=staying,
+            actor=move.actor,
+            reason=move.reason,
+        )
         written = await self._writer.write(move.session, locked, change)
         await move.session.entities.drop_slot(renamed.slot_id)
         if joined.contested and written.conflict_id is not None:
             move.contested.append(written.conflict_id)
-
-    def _change(
-        self,
-        move: _Move,
-        before: Timeline,
-        after: Settlement,
-        facts: Sequence[Fact],
-        *,
-        contests: bool,
-        reviewed: Timeline,
-    ) -> TimelineChange:
-        changes = {
-            fact.fact_id: FactChange.REVISED
-            if after.state(fact.fact_id).status is fact.status
-            else FactChange.STATUS_CHANGED
-            for fact in facts
-            if fact.fact_id in after.by_fact
-        }
-        return TimelineChange(
-            before=before,
-            after=after,
-            review=review(reviewed, after, contests_active=contests),
-            actor=move.actor,
-            reason=move.reason,
-            conflict_reason=move.reason,
-            drafts={fact.fact_id: fact for fact in facts},
-            changes=changes,
-            refreshed=frozenset(fact.fact_id for fact in facts),
-        )

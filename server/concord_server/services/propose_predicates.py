@@ -161,7 +161,10 @@ class PredicateProposer:
         if not able:
             return Proposal(claim.predicate, frozenset())
         own = vectors[claim.predicate]
-        near = nearest(Near(one.predicate, float(own @ vectors[one.predicate]), one.value) for one in able)
+        near = nearest(
+            claim.predicate,
+            [Near(one.predicate, float(own @ vectors[one.predicate]), one.value) for one in able],
+        )
         confirmed = await self._confirmed(
             asked, [n for n in near if worth_judging(claim.predicate, n, vocabulary)]
         )

@@ -42,6 +42,8 @@ def test_every_word_has_a_counterpart(one: str, other: str):
         ("latitude", "longitude"),
         ("gerente", "jefe"),
         ("2024_budget", "2025_budget"),
+        ("preference_1_2", "preference_2_1"),
+        ("line1", "line2"),
     ],
 )
 def test_a_word_without_counterpart_tells_names_apart(one: str, other: str):
