@@ -18,8 +18,10 @@ from concord_server.api.briefing_usecases import BriefingUseCases
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.api.evolution_usecases import EvolutionUseCases
 from concord_server.api.usecases import UseCases
+from concord_server.domain.enums import Cardinality
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.lineage import FamilyPage
+from concord_server.domain.predicates import Predicate, PredicateSuggestion
 from concord_server.domain.project_settings import ProjectSettings
 from concord_server.domain.projects import Project
 from concord_server.domain.queries import ConflictSummary, Page
@@ -40,6 +42,15 @@ from tests.support.watching import FakeTiming, MemoryLog
 Answer = Callable[..., Awaitable[Any]]
 
 PROJECT = Project("acme", "Acme Ltd.", NOW)
+PREDICATE = Predicate(
+    "favorite_color",
+    Cardinality.SINGLE,
+    ("preferred_color",),
+    (PredicateSuggestion("car_color", 0.75, 3, NOW),),
+    7,
+    NOW,
+    NOW,
+)
 
 
 class FixedClock:
@@ -223,6 +234,8 @@ class AdminScript:
     list_projects: Scripted = field(default_factory=lambda: Scripted(Page([PROJECT], None, 1)))
     get_project_settings: Scripted = field(default_factory=lambda: Scripted(ProjectSettings()))
     update_project_settings: Scripted = field(default_factory=lambda: Scripted(ProjectSettings()))
+    list_predicates: Scripted = field(default_factory=lambda: Scripted(Page([PREDICATE], None, 1)))
+    update_predicate: Scripted = field(default_factory=lambda: Scripted(PREDICATE))
 
     def use_cases(self) -> AdminUseCases:
         """Returns the use cases for a server."""

@@ -20,7 +20,7 @@ from concord._channel import (
 )
 from concord._convert import JsonValue, to_dict
 from concord._retry import RetryPolicy
-from concord.admin import JudgeMode, Project, ProjectSettings, SettingsChange
+from concord.admin import JudgeMode, Predicate, PredicateSuggestion, Project, ProjectSettings, SettingsChange
 from concord.client import AsyncClient, Client
 from concord.enums import (
     CandidateAction,
@@ -199,6 +199,8 @@ __all__ = [
     "OutOfRangeError",
     "Page",
     "PermissionDeniedError",
+    "Predicate",
+    "PredicateSuggestion",
     "Progress",
     "Project",
     "ProjectSettings",

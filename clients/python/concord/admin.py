@@ -1,4 +1,4 @@
-"""Projects, and what they go by."""
+"""Projects, what they go by, and the predicates of their claims."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from concord.enums import ContradictionPolicy
+from concord.enums import Cardinality, ContradictionPolicy
 from concord.inputs import UNSET, MaybeUnset
 
 
@@ -97,3 +97,45 @@ class SettingsChange:
     slow_horizon: timedelta | None | MaybeUnset = UNSET
     volatile_horizon: timedelta | None | MaybeUnset = UNSET
     ephemeral_horizon: timedelta | None | MaybeUnset = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredicateSuggestion:
+    """A name that may mean the same as a predicate.
+
+    Attributes:
+        predicate: the other name.
+        similarity: cosine of the two names, in [-1, 1].
+        seen_count: how often it was proposed and not confirmed.
+        last_time: when it was last proposed.
+    """
+
+    predicate: str
+    similarity: float
+    seen_count: int
+    last_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicate:
+    """An attribute that claims use.
+
+    Attributes:
+        predicate: its name in lower snake case.
+        cardinality: how many values hold at once.
+        aliases: other names that mean it.
+        suggestions: other names that may mean it, the nearest first.
+        fact_count: facts that use it, erased ones aside.
+        create_time: when it was first used.
+        update_time: when it last changed.
+        etag: changes with every change that an update could overwrite.
+    """
+
+    predicate: str
+    cardinality: Cardinality
+    aliases: tuple[str, ...] = ()
+    suggestions: tuple[PredicateSuggestion, ...] = ()
+    fact_count: int = 0
+    create_time: datetime | None = None
+    update_time: datetime | None = None
+    etag: str = ""

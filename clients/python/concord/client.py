@@ -14,6 +14,7 @@ from concord import _briefing_calls as briefing
 from concord import _consolidate_calls as consolidating
 from concord import _entity_calls as entities
 from concord import _evolution_calls as evolution
+from concord import _predicate_calls as predicates
 from concord import _project_calls as projects
 from concord import _reconcile_calls as reconciling
 from concord._bulk import DEFAULT_WINDOW, AnyStatements, Bulk, OnProgress, Statements
@@ -198,6 +199,10 @@ class Client(_sync.Base):
     get_project_settings = _sync.unary(projects.get_project_settings)
     update_project_settings = _sync.unary(projects.update_project_settings)
 
+    list_predicates = _sync.items(predicates.list_predicates)
+    list_predicates_page = _sync.unary(predicates.list_predicates)
+    update_predicate = _sync.unary(predicates.update_predicate)
+
 
 class AsyncClient(_aio.Base):
     """An asyncio client. Tasks of one event loop may share one; make it inside that loop.
@@ -342,3 +347,7 @@ class AsyncClient(_aio.Base):
     list_projects_page = _aio.unary(projects.list_projects)
     get_project_settings = _aio.unary(projects.get_project_settings)
     update_project_settings = _aio.unary(projects.update_project_settings)
+
+    list_predicates = _aio.items(predicates.list_predicates)
+    list_predicates_page = _aio.unary(predicates.list_predicates)
+    update_predicate = _aio.unary(predicates.update_predicate)

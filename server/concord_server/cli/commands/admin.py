@@ -1,4 +1,4 @@
-"""``concord admin``: projects, and what they go by."""
+"""``concord admin``: projects, what they go by, and the predicates of their claims."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from concord_server.cli import options, output
+from concord_server.cli.commands.predicates import predicates
 from concord_server.cli.failures import CommandError, ExitCode
 from concord_server.cli.output import OutputFormat
 
@@ -18,7 +19,7 @@ admin = typer.Typer(help="Look after projects.")
 projects = typer.Typer(help="List and create projects.")
 settings = typer.Typer(help="Look at and change what a project goes by.")
 
-GROUPS = {"projects": projects, "settings": settings}
+GROUPS = {"projects": projects, "settings": settings, "predicates": predicates}
 """The groups of ``concord admin`` by name."""
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="A setting, as `concord admin settings show` lists them.")]
