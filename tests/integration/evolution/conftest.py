@@ -34,6 +34,7 @@ from concord_server.services.reconcile import Reconcile
 from concord_server.services.resolve_conflict import ResolveConflict
 from concord_server.services.results import FactDetails, ReconcileResult
 from concord_server.services.schedule import ActivateScheduled
+from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.services.update_fact import FactUpdate, UpdateFact
 from concord_server.services.withdraw_source import Withdrawal, WithdrawSource
@@ -269,7 +270,8 @@ async def said_while_down(world: World, text: str, **fields: Any) -> Fact:
 
 def catching_up(world: World) -> CatchUp:
     """One process that takes up what waits for its embedding."""
-    return CatchUp(world.ledger, OwnAgenda(world), world.matcher, world.embedder, world.clock, world.ids)
+    settings = CachedSettings(world.ledger, kept_seconds=0.0)
+    return CatchUp(world.ledger, OwnAgenda(world), world.matcher, world.embedder, world.clock, world.ids, settings)
 
 
 def scheduling(world: World) -> ActivateScheduled:

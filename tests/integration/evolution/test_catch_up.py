@@ -15,6 +15,7 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.model import EntityRef, EvidenceInput, Fact
+from concord_server.domain.project_settings import OwnSettings
 
 from tests.integration.evolution.conftest import World, catching_up, day, said_while_down
 
@@ -65,6 +66,25 @@ async def test_a_fact_that_meets_nothing_is_embedded_and_found_from_then_on(worl
         ("CREATED", "NO_CANDIDATE"),
         ("MERGED", "ABOVE_THRESHOLD"),
     ]
+
+
+async def test_facts_are_compared_by_the_thresholds_that_the_project_has_then(world: World, catch_up):
+    world.embedder.alike(OLD, NEW)
+    world.judge.rule(NEW, OLD, Relation.CONTRADICTION)
+    known = (await world.say(OLD)).fact
+    late = await said_while_down(world, NEW)
+    async with world.ledger.write(world.project) as session:
+        await session.settings.lock()
+        await session.settings.save(OwnSettings(supersede_probability_threshold=0.99))
+    await catch_up.execute()
+    # By the default of 0.75, the one would have superseded the other.
+    assert [(await world.read(fact)).status for fact in (known, late)] == [ACTIVE, ACTIVE]
+    [decided] = await world.rows(
+        "SELECT supersede_probability_threshold AS threshold FROM decisions WHERE project_id = :project"
+        " AND fact_id = :fact AND basis <> 'EMBEDDER_UNAVAILABLE'",
+        fact=late.fact_id,
+    )
+    assert decided.threshold == 0.99
 
 
 async def test_a_fact_that_says_what_is_known_moves_into_the_known_one(world: World, catch_up):

@@ -14,6 +14,9 @@ from concord_server.domain.project_settings import OwnSettings
 from concord_server.services.batch import ReconcileItem
 from concord_server.services.context import Idempotency, Replay
 from concord_server.services.results import ReconcileResult
+from concord_server.services.settings_cache import CachedSettings
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.integration.usecases.conftest import Desk
 from tests.support.reading import Reader, ref
@@ -56,6 +59,23 @@ async def test_a_batch_goes_by_the_settings_too(desk: Desk) -> None:
     second = outcomes[1]
     assert isinstance(second, ReconcileResult)
     assert second.action is not ReconcileAction.MERGED
+
+
+async def test_decisions_that_follow_each_other_read_the_settings_once(desk: Desk, engine: AsyncEngine) -> None:
+    statements: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if "project_settings" in statement:
+            statements.append(statement)
+
+    desk.reconciles._settings = CachedSettings(desk.ledger, monotonic=lambda: 0.0)
+    event.listen(engine.sync_engine, "before_cursor_execute", note)
+    try:
+        for number in range(10):
+            await desk.say(f"Shelf {number} has {number} books")
+    finally:
+        event.remove(engine.sync_engine, "before_cursor_execute", note)
+    assert len(statements) == 1
 
 
 async def test_a_threshold_of_the_call_is_checked_against_the_projects(desk: Desk) -> None:

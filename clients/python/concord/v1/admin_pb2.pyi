@@ -151,7 +151,9 @@ Global___VolatilityHorizons: _TypeAlias = VolatilityHorizons  # noqa: Y015
 
 @_typing.final
 class ProjectSettings(_message.Message):
-    """How a project decides. Read, every field holds what is in force."""
+    """How a project decides. Read, every field holds what is in force. Written, a field that the mask names and that is 0, empty
+    or absent returns to its default.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
