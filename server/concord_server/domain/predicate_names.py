@@ -42,6 +42,8 @@ def explained(one: str, other: str) -> bool:
     if not numbered_alike(one, other):
         return False
     ones, others = _words(one), _words(other)
+    if _numbered(ones) != _numbered(others):
+        return False
     ones, others = _parted(ones, others), _parted(others, ones)
     if any(opposite(stem(a), stem(b)) for a in ones for b in others):
         return False
@@ -53,6 +55,11 @@ def explained(one: str, other: str) -> bool:
 def _words(name: str) -> tuple[str, ...]:
     words = tuple(word for word in name.split("_") if word)
     return tuple(word for word in words if word not in _UNSTRESSED) or words
+
+
+def _numbered(words: Sequence[str]) -> tuple[str, ...]:
+    """Returns the words with a digit, in order: what they number is told apart by nothing else."""
+    return tuple(word for word in words if any(character.isdigit() for character in word))
 
 
 def _parted(words: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
