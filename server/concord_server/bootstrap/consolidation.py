@@ -10,13 +10,14 @@ from datetime import timedelta
 from concord_server.api.consolidate_usecases import ConsolidateUseCases
 from concord_server.config import Settings
 from concord_server.ports.embedder import Embedder
-from concord_server.ports.judge import Judge
+from concord_server.ports.events import Extractor
 from concord_server.ports.ledger import Ledger
 from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.events import GetEvent, ListEvents, RetryEvents
+from concord_server.services.judging.project_judge import ProjectJudge
 from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.runs import CancelRun, GetRun, ListRuns, StartRun
 from concord_server.services.search_events import SearchEvents
@@ -68,6 +69,7 @@ def consolidate_use_cases(
     bell: Doorbell,
     project_settings: SettingsOfProjects,
     proposer: PredicateProposer,
+    extractor: Extractor | None = None,
 ) -> ConsolidateUseCases:
     """Returns the use cases of ConsolidateService.
 
@@ -75,9 +77,10 @@ def consolidate_use_cases(
         signals: wake watches when a run has told something.
         bell: wakes the workers of this process when there is a run.
         proposer: finds which predicate a claim by a new name means.
+        extractor: takes facts from events; without it, those without candidates wait.
     """
     clock, ids = SystemClock(), TimeOrderedIds()
-    consolidate = ConsolidateEvent(ledger, embedder, clock, ids, settings=project_settings, proposer=proposer)
+    consolidate = ConsolidateEvent(ledger, embedder, clock, ids, extractor, project_settings, proposer)
     return ConsolidateUseCases(
         append_events=AppendEvents(ledger, clock, ids),
         start_run=StartRun(ledger, consolidate, clock, ids, bell.ring),
@@ -96,21 +99,20 @@ def start_workers(
     settings: Settings,
     ledger: PostgresLedger,
     embedder: Embedder,
-    judge: Judge,
+    judge: ProjectJudge,
     bell: Doorbell,
     project_settings: SettingsOfProjects,
+    extractor: Extractor | None = None,
 ) -> Workers:
     """Returns as many workers as the settings ask for, at work; close them in the end."""
     clock, ids = SystemClock(), TimeOrderedIds()
-    proposer = PredicateProposer(ledger, embedder, judge, fallback=judge, clock=clock)
+    proposer = PredicateProposer(ledger, embedder, judge, fallback=judge.local, clock=clock)
     options = WorkerOptions(concurrency=settings.concurrency, lease=timedelta(seconds=settings.lease_seconds))
     workers = [
         Worker(
             ledger=ledger,
             queue=ledger.run_queue,
-            consolidate=ConsolidateEvent(
-                ledger, embedder, clock, ids, settings=project_settings, proposer=proposer
-            ),
+            consolidate=ConsolidateEvent(ledger, embedder, clock, ids, extractor, project_settings, proposer),
             clock=clock,
             ids=ids,
             bell=bell,

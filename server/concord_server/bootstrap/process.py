@@ -13,6 +13,7 @@ import structlog
 from concord_server.api.server import GrpcServer
 from concord_server.bootstrap.consolidation import start_workers
 from concord_server.bootstrap.deferred import DeferredEmbedder, DeferredLedger
+from concord_server.bootstrap.models import extractor_of, language_models, log_models, project_judge
 from concord_server.bootstrap.wiring import (
     background_work,
     connect_ledger,
@@ -24,8 +25,9 @@ from concord_server.bootstrap.wiring import (
     use_cases,
 )
 from concord_server.config import Settings
-from concord_server.ports.judge import Judge
+from concord_server.ports.events import Extractor
 from concord_server.providers.embedders.model_files import ExportedModel
+from concord_server.services.judging.project_judge import ProjectJudge
 from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.worker.worker import Doorbell
@@ -59,12 +61,15 @@ async def serve(
     """
     model = find_embedder(settings)
     ledger, embedder = DeferredLedger(), DeferredEmbedder(model.manifest.name, model.manifest.dimension)
-    judge = await asyncio.to_thread(load_judge)
     signals, bell, project_settings = ChangeSignals(), Doorbell(), CachedSettings(ledger)
-    parts_of_calls = use_cases(ledger, embedder, judge, signals, bell, project_settings)
+    models = language_models(ledger, project_settings)
+    judge = project_judge(await asyncio.to_thread(load_judge), models, project_settings)
+    extractor = extractor_of(models, ledger, embedder, project_settings)
+    parts_of_calls = use_cases(ledger, embedder, judge, signals, bell, project_settings, extractor)
     server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port))
     stop = stop_event()
     async with AsyncExitStack() as parts:
+        parts.push_async_callback(models.close)
         address = await server.start(settings.listen)
         parts.push_async_callback(server.stop, settings.grace_seconds)
         announce(address)
@@ -80,6 +85,7 @@ async def serve(
                 parts,
                 bell=bell,
                 project_settings=project_settings,
+                extractor=extractor,
             )
         )
         ended = [asyncio.ensure_future(stop.wait()), *([asyncio.ensure_future(until())] if until else [])]
@@ -89,6 +95,7 @@ async def serve(
                 ping = starting.result()
                 server.set_ready(True)
                 _log.info("serving", address=address)
+                log_models(models)
                 if on_ready is not None:
                     on_ready()
                 watching = asyncio.create_task(_follow_database(server, ping))
@@ -119,12 +126,13 @@ async def _start_parts(
     model: ExportedModel,
     ledger: DeferredLedger,
     embedder: DeferredEmbedder,
-    judge: Judge,
+    judge: ProjectJudge,
     signals: ChangeSignals,
     parts: AsyncExitStack,
     *,
     bell: Doorbell,
     project_settings: CachedSettings,
+    extractor: Extractor | None,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
     loaded = await load_embedder(settings, model)
@@ -136,7 +144,8 @@ async def _start_parts(
     embedder.connect(loaded)
     ledger.connect(connected)
     parts.push_async_callback(background_work(settings, connected, loaded, judge, project_settings).close)
-    parts.push_async_callback(start_workers(settings, connected, loaded, judge, bell, project_settings).close)
+    workers = start_workers(settings, connected, loaded, judge, bell, project_settings, extractor)
+    parts.push_async_callback(workers.close)
     return connected.ping
 
 
@@ -156,9 +165,14 @@ async def work(settings: Settings, *, on_ready: Callable[[], None]) -> None:
         parts.push_async_callback(loaded.close)
         connected = await connect_ledger(settings, settings.database_url, loaded)
         parts.push_async_callback(connected.close)
-        judge = await asyncio.to_thread(load_judge)
-        workers = start_workers(settings, connected, loaded, judge, Doorbell(), CachedSettings(connected))
+        project_settings = CachedSettings(connected)
+        models = language_models(connected, project_settings)
+        parts.push_async_callback(models.close)
+        judge = project_judge(await asyncio.to_thread(load_judge), models, project_settings)
+        extractor = extractor_of(models, connected, loaded, project_settings)
+        workers = start_workers(settings, connected, loaded, judge, Doorbell(), project_settings, extractor)
         parts.push_async_callback(workers.close)
+        log_models(models)
         on_ready()
         await stop.wait()
         _log.info("shutting down", grace_seconds=settings.grace_seconds)

@@ -21,6 +21,7 @@ from concord_server.bootstrap.supervisor import READY_LINE, ChildFailedError, Su
 from concord_server.bootstrap.wiring import find_embedder, migrate_database
 from concord_server.config import Settings, split_listen
 from concord_server.domain.errors import UnavailableError
+from concord_server.model_settings import ModelSettingsError, stage_models
 from concord_server.providers.embedders.model_files import ModelNotFoundError
 from concord_server.providers.embedders.onnx import ModelLoadError
 from concord_server.providers.judges.pair_model import PairModelError
@@ -35,6 +36,7 @@ START_ERRORS = (
     ListenError,
     ModelLoadError,
     ModelNotFoundError,
+    ModelSettingsError,
     OSError,
     PairModelError,
     UnavailableError,
@@ -53,6 +55,7 @@ def run_service(settings: Settings) -> None:
     """
     configure_logging(settings)
     find_embedder(settings)
+    stage_models()
     run = _run_one if settings.processes == 1 else _run_many
     uvloop.run(run(settings, _embedded(settings)))
 

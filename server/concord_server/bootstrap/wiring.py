@@ -14,7 +14,7 @@ from concord_server.bootstrap.consolidation import consolidate_use_cases
 from concord_server.config import Settings
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.embedder import Embedder
-from concord_server.ports.judge import Judge
+from concord_server.ports.events import Extractor
 from concord_server.ports.ledger import Ledger
 from concord_server.ports.project_settings import SettingsOfProjects
 from concord_server.providers.embedders.model_files import ExportedModel, find_model
@@ -34,6 +34,7 @@ from concord_server.services.entities import ChangeLinks, ListEntities
 from concord_server.services.facts import GetFact, ListFacts
 from concord_server.services.history import ListFactVersions
 from concord_server.services.index_events import IndexEvents
+from concord_server.services.judging.project_judge import ProjectJudge
 from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree, GetLatestInChain
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
@@ -128,12 +129,12 @@ def background_work(
     settings: Settings,
     ledger: PostgresLedger,
     embedder: Embedder,
-    judge: Judge,
+    judge: ProjectJudge,
     project_settings: SettingsOfProjects,
 ) -> Background:
     """Returns what goes on beside the calls of one serving process, at work; close it in the end."""
     clock, ids = SystemClock(), TimeOrderedIds()
-    matcher = Matcher(ledger, embedder, judge, fallback=judge)
+    matcher = Matcher(ledger, embedder, judge, fallback=judge.local)
     changes_kept = timedelta(days=settings.change_log_days) or None
     background = Background(
         [
@@ -155,10 +156,11 @@ def server_options(*, reuse_port: bool) -> ServerOptions:
 def use_cases(
     ledger: Ledger,
     embedder: Embedder,
-    judge: Judge,
+    judge: ProjectJudge,
     signals: ChangeSignals,
     bell: Doorbell,
     project_settings: CachedSettings,
+    extractor: Extractor | None = None,
 ) -> UseCases:
     """Returns the use cases over these parts.
 
@@ -166,10 +168,11 @@ def use_cases(
         signals: wake watches when the change log has grown.
         bell: wakes the workers of this process.
         project_settings: reads the settings of projects over the same ledger.
+        extractor: takes facts from events; without it, those without candidates wait.
     """
     clock, ids = SystemClock(), TimeOrderedIds()
-    matcher = Matcher(ledger, embedder, judge, fallback=judge)
-    proposer = PredicateProposer(ledger, embedder, judge, fallback=judge, clock=clock)
+    matcher = Matcher(ledger, embedder, judge, fallback=judge.local)
+    proposer = PredicateProposer(ledger, embedder, judge, fallback=judge.local, clock=clock)
     reconcile = Reconcile(ledger, matcher, embedder, clock, ids, project_settings, proposer)
     return UseCases(
         clock=clock,
@@ -185,7 +188,7 @@ def use_cases(
         update_fact_status=UpdateFactStatus(ledger, clock, ids),
         watch_facts=WatchFacts(ledger, signals),
         briefing=_briefing_use_cases(ledger, embedder, judge, clock, ids, project_settings),
-        consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings, proposer),
+        consolidate=consolidate_use_cases(ledger, embedder, signals, bell, project_settings, proposer, extractor),
         evolution=_evolution(ledger, embedder, clock, ids),
         admin=_admin_use_cases(ledger, clock, ids, project_settings),
     )
@@ -218,7 +221,7 @@ def _evolution(ledger: Ledger, embedder: Embedder, clock: Clock, ids: Ids) -> Ev
 def _briefing_use_cases(
     ledger: Ledger,
     embedder: Embedder,
-    judge: Judge,
+    judge: ProjectJudge,
     clock: Clock,
     ids: Ids,
     project_settings: SettingsOfProjects,
@@ -227,7 +230,7 @@ def _briefing_use_cases(
         search_facts=SearchFacts(ledger, embedder, clock, project_settings),
         get_entity_briefing=GetEntityBriefing(ledger, clock, project_settings),
         list_noteworthy_facts=ListNoteworthyFacts(ledger, clock, project_settings),
-        check_claim=CheckClaim(ledger, embedder, judge, judge, clock, project_settings),
+        check_claim=CheckClaim(ledger, embedder, judge, judge.local, clock, project_settings),
         list_entities=ListEntities(ledger),
         change_links=ChangeLinks(ledger, clock),
         merge_entities=MergeEntities(ledger, clock, ids),

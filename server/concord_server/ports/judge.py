@@ -18,12 +18,14 @@ class JudgePair:
         known: the wording of the known fact.
         similarity: cosine of the two embeddings, in [-1, 1].
         owner: name of the entity both belong to, empty when they have none.
+        project: on whose account and by whose settings it is judged; the same for all that are judged at once.
     """
 
     statement: str
     known: str
     similarity: float
     owner: str = ""
+    project: str = ""
 
 
 class JudgeUnavailableError(Exception):

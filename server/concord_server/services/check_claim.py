@@ -114,11 +114,11 @@ class CheckClaim:
             return _by_wording(text, found)
         similar = [result for result in found if result.similarity >= thresholds.conflict]
         similar.sort(key=lambda result: (-result.similarity, result.fact.fact_id))
-        return check_judged(await self._judged(text, similar[:MAX_CANDIDATES]), thresholds)
+        return check_judged(await self._judged(context.project, text, similar[:MAX_CANDIDATES]), thresholds)
 
-    async def _judged(self, text: str, similar: list[SearchResult]) -> list[JudgedFact]:
+    async def _judged(self, project: str, text: str, similar: list[SearchResult]) -> list[JudgedFact]:
         pairs = [
-            JudgePair(text, result.fact.text, result.similarity, owner=result.fact.partition.owner_id)
+            JudgePair(text, result.fact.text, result.similarity, result.fact.partition.owner_id, project)
             for result in similar
         ]
         if not pairs:

@@ -190,15 +190,15 @@ class Matcher:
                 vector=vector,
                 rationale="no known fact is similar enough",
             )
-        judged, judge = await self._judged(partition, text, hits, known)
+        judged, judge = await self._judged(project, partition, text, hits, known)
         return _decided(judged, thresholds, revision, probe, vector, judge, unavailable=known.unavailable)
 
     async def _judged(
-        self, partition: Partition, text: str, hits: Sequence[SimilarFact], known: Recollection
+        self, project: str, partition: Partition, text: str, hits: Sequence[SimilarFact], known: Recollection
     ) -> tuple[list[_Judged], str]:
         """Judges the hits whose wordings are not recollected, and returns all with the name of the judge."""
         pairs = [
-            JudgePair(statement=text, known=hit.fact.text, similarity=hit.similarity, owner=partition.owner_id)
+            JudgePair(text, hit.fact.text, hit.similarity, owner=partition.owner_id, project=project)
             for hit in hits
             if hit.fact.text not in known.judgements
         ]
@@ -209,8 +209,9 @@ class Matcher:
                 known.unavailable = True
                 judgements = await self._fallback.judge(pairs)
             known.judgements |= {pair.known: each for pair, each in zip(pairs, judgements, strict=True)}
-        judge = self._fallback if known.unavailable else self._judge
-        return [_Judged(hit.fact, hit.similarity, known.judgements[hit.fact.text]) for hit in hits], judge.name
+        judged = [_Judged(hit.fact, hit.similarity, known.judgements[hit.fact.text]) for hit in hits]
+        names = dict.fromkeys(each.judgement.judge for each in judged if each.judgement.judge)
+        return judged, ", ".join(names) or self._judge.name
 
 
 async def _standing_in(

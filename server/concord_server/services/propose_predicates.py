@@ -102,7 +102,7 @@ class PredicateProposer:
         planned = _Planned()
         proposals: list[Proposal | None] = []
         for one in asked:
-            proposal = None if one is None or known is None else await self._proposal(one, planned, known)
+            proposal = None if one is None or known is None else await self._proposal(project, one, planned, known)
             proposals.append(proposal)
             if one is not None:
                 planned.add(one, one.claim.predicate)
@@ -153,7 +153,9 @@ class PredicateProposer:
             vocabulary=vocabulary,
         )
 
-    async def _proposal(self, asked: _Asked, planned: _Planned, vectors: Mapping[str, Vector]) -> Proposal | None:
+    async def _proposal(
+        self, project: str, asked: _Asked, planned: _Planned, vectors: Mapping[str, Vector]
+    ) -> Proposal | None:
         claim, vocabulary = asked.claim, planned.seen_by(asked)
         if known_meaning(claim.predicate, vocabulary) is not None:
             return None
@@ -166,12 +168,12 @@ class PredicateProposer:
             [Near(one.predicate, float(own @ vectors[one.predicate]), one.value) for one in able],
         )
         confirmed = await self._confirmed(
-            asked, [n for n in near if worth_judging(claim.predicate, n, vocabulary)]
+            project, asked, [n for n in near if worth_judging(claim.predicate, n, vocabulary)]
         )
         unconfirmed = tuple(one for one in near if one != confirmed)
         return Proposal(claim.predicate, frozenset(one.predicate for one in able), confirmed, unconfirmed)
 
-    async def _confirmed(self, asked: _Asked, near: Sequence[Near]) -> Near | None:
+    async def _confirmed(self, project: str, asked: _Asked, near: Sequence[Near]) -> Near | None:
         """Returns the nearest predicate that the judge confirms."""
         claim = asked.claim
         for one in near:
@@ -182,7 +184,7 @@ class PredicateProposer:
                 return None
             vectors = dict(zip(texts, embedded, strict=True))
             judged = await self._judged(
-                [JudgePair(s, k, float(vectors[s] @ vectors[k]), asked.owner) for s, k in pairs]
+                [JudgePair(s, k, float(vectors[s] @ vectors[k]), asked.owner, project) for s, k in pairs]
             )
             if confirms(judged):
                 return one

@@ -22,8 +22,8 @@ from concord_server.bootstrap.consolidation import start_workers
 from concord_server.bootstrap.wiring import listen_for_changes, load_judge, use_cases
 from concord_server.config import Settings
 from concord_server.providers.embedders.onnx import OnnxEmbedder
-from concord_server.providers.judges.local import LocalJudge
 from concord_server.services.index_events import IndexEvents
+from concord_server.services.judging.project_judge import ProjectJudge
 from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.storage.sessions import PostgresLedger
@@ -100,7 +100,7 @@ class Service:
     ledger: PostgresLedger
     engine: AsyncEngine
     embedder: OnnxEmbedder
-    judge: LocalJudge
+    judge: ProjectJudge
     bell: Doorbell
 
     def caller(self, project: str = "") -> Caller:
@@ -139,8 +139,9 @@ class Service:
 async def service(ledger: PostgresLedger, engine: AsyncEngine, database_url: str) -> AsyncIterator[Service]:
     embedder, bell, signals = OnnxEmbedder.load(), Doorbell(), ChangeSignals()
     listener = listen_for_changes(database_url, signals)
-    judge = load_judge()
-    server = GrpcServer(use_cases(ledger, embedder, judge, signals, bell, CachedSettings(ledger)))
+    settings = CachedSettings(ledger)
+    judge = ProjectJudge(load_judge(), None, settings)
+    server = GrpcServer(use_cases(ledger, embedder, judge, signals, bell, settings))
     address = await server.start("127.0.0.1:0")
     server.set_ready(True)
     async with grpc.aio.insecure_channel(address) as channel:

@@ -13,6 +13,7 @@ from concord_server.domain.model import Fact
 from concord_server.domain.project_settings import OwnSettings
 from concord_server.domain.queries import FactFilter, FactOrder
 from concord_server.ports.embedder import Embedder, EmbedderUnavailableError, Vector
+from concord_server.ports.judge import Judge
 from concord_server.providers.embedders.onnx import OnnxEmbedder
 from concord_server.providers.judges.local import LocalJudge
 from concord_server.providers.system import TimeOrderedIds
@@ -71,15 +72,22 @@ class SwitchableEmbedder:
 class Desk:
     """Everything that a caller can do, in one project."""
 
-    def __init__(self, ledger: PostgresLedger, embedder: Embedder, judge: LocalJudge, project: str) -> None:
+    def __init__(
+        self,
+        ledger: PostgresLedger,
+        embedder: Embedder,
+        judge: Judge,
+        project: str,
+        fallback: Judge | None = None,
+    ) -> None:
         self.ledger = ledger
         self.context = CallContext(project, actor="tester")
         self.clock = FakeClock()
         self.embedder = SwitchableEmbedder(embedder)
         ids = TimeOrderedIds()
-        matcher = Matcher(ledger, self.embedder, judge, judge)
+        matcher = Matcher(ledger, self.embedder, judge, fallback or judge)
         self.settings = CachedSettings(ledger, kept_seconds=0.0)
-        self.proposer = PredicateProposer(ledger, self.embedder, judge, judge, self.clock)
+        self.proposer = PredicateProposer(ledger, self.embedder, judge, fallback or judge, self.clock)
         self.reconciles = Reconcile(ledger, matcher, self.embedder, self.clock, ids, self.settings, self.proposer)
         self.batches = BatchReconcile(self.reconciles, self.embedder)
         self.statuses = UpdateFactStatus(ledger, self.clock, ids)

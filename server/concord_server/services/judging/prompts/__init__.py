@@ -1,0 +1,1 @@
+"""Prompts of the judge, one file for each version."""
