@@ -24,7 +24,7 @@ $(STAMP): pyproject.toml clients/python/pyproject.toml requirements.txt
 	@$(BIN)/python -m concord_server.providers.embedders.export
 	@touch $@
 
-demo: setup ## Start the service, reconcile the sample data, show facts, conflicts and a briefing, stop
+demo: setup ## Start the service, reconcile and consolidate the sample data, show facts, conflicts and a briefing, stop
 	@$(BIN)/concord demo
 
 test: setup check unit integration cases ## Run everything that CI runs

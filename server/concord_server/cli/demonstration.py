@@ -13,6 +13,7 @@ from concord import (
     Client,
     ConflictState,
     EntityRef,
+    EventOutcome,
     Fact,
     FactFilter,
     FactStatus,
@@ -26,6 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from concord_server.cli import output, rendering
+from concord_server.cli.events_file import read_events
 from concord_server.cli.failures import CommandError
 from concord_server.cli.statements.parse import Defaults, parse_line
 from concord_server.cli.statements.reader import read_lines
@@ -62,8 +64,22 @@ def sample_files() -> list[Path]:
     raise CommandError("the sample data is missing", hint="install the package again")
 
 
-def demonstrate(client: Client, files: Sequence[Path]) -> None:
-    """Reconciles the files and shows the counts, some decisions, facts, conflicts and what an entity is known for.
+def sample_events() -> Path:
+    """Returns the file of sample events.
+
+    Raises:
+        CommandError: there is none.
+    """
+    found = sorted((sample_files()[0].parent / "events").glob("*.jsonl"))
+    if not found:
+        raise CommandError("the sample events are missing", hint="install the package again")
+    return found[0]
+
+
+def demonstrate(client: Client, files: Sequence[Path], events: Path) -> None:
+    """Reconciles the files, consolidates the events, and shows what came of it.
+
+    Shown are the counts, some decisions, facts, conflicts and what an entity is known for.
 
     Raises:
         ConcordError: a call failed.
@@ -79,6 +95,7 @@ def demonstrate(client: Client, files: Sequence[Path]) -> None:
         )
     else:
         _section("How some of them were decided", *_examples(results))
+    _consolidate(client, events)
     page = client.list_facts_page(page_size=_NEWEST)
     _section(f"{page.total_size} facts; the newest", *(rendering.fact_card(fact) for fact in page))
     conflicts = list(client.list_conflicts(state=ConflictState.OPEN))
@@ -106,6 +123,36 @@ def _reconcile(client: Client, file: Path) -> Reconciled:
         except BrokenRunError as broken:
             raise broken.error from broken
     return Reconciled(file, tally, tuple(outcomes))
+
+
+def _consolidate(client: Client, file: Path) -> None:
+    """Appends the events of a file, and shows what a run makes of those that wait, as it tells it."""
+    with file.open(encoding="utf-8") as stream:
+        events = list(read_events(stream))
+    appended = client.append_events(events)
+    known = sum(one.duplicate for one in appended)
+    _section(f"{len(events)} events appended, {known} of them known before; what consolidating made of them")
+    texts = {
+        one.event_id: f"{event.kind} of {event.occur_time:%Y-%m-%d}"
+        for one, event in zip(appended, events, strict=True)
+    }
+    total = 0
+    for message in client.consolidate():
+        if isinstance(message.update, EventOutcome):
+            total += 1
+            output.show(_outcome(message.update, texts.get(message.update.event_id, "event")))
+    if not total:
+        output.show("No event waits: each was consolidated once.")
+
+
+def _outcome(outcome: EventOutcome, title: str) -> Text:
+    lines = Text(f"{title}  {outcome.state.value.lower()}", style="dim")
+    for candidate in outcome.candidates:
+        lines.append(f"\n  {candidate.outcome.value.lower():<11}", style="bold")
+        lines.append(f"{output.printable(candidate.text)}", style="not dim")
+        if candidate.reason:
+            lines.append(f"  ({output.printable(candidate.reason)})")
+    return lines
 
 
 def _section(title: str, *body: RenderableType) -> None:

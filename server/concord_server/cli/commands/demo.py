@@ -20,17 +20,17 @@ def demo(
         Path, typer.Option(metavar="DIR", help="Where the demo keeps its data; it can be run on it again.")
     ] = Path("var/demo"),
 ) -> None:
-    """Start the service, reconcile sample data, show what came of it, stop.
+    """Start the service, reconcile and consolidate sample data, show what came of it, stop.
 
     The data stays: a second run shows that nothing is created twice.
     """
     from concord_server.cli.connection import connected
-    from concord_server.cli.demonstration import demonstrate, sample_files
+    from concord_server.cli.demonstration import demonstrate, sample_events, sample_files
 
     files = sample_files()
     with _ended_in_order():
         with _service(data_dir) as target, connected(target, "", "") as client:
-            demonstrate(client, files)
+            demonstrate(client, files, sample_events())
         report(f"the service is stopped; its data stays in {data_dir}", f"concord serve --data-dir {data_dir}")
 
 
