@@ -41,11 +41,19 @@ def test_the_sample_data_meets_every_kind_of_outcome(runs):
     assert created + merged + branched + conflicted + suppressed == 60
 
 
+def test_events_become_facts_once(runs):
+    _, first, second = runs
+    assert "superseded Brightleaf Farms grows peppers." in first.stdout
+    assert "conflicted Pieter Bos signs orders for Westland Bloemen." in first.stdout
+    assert "7 events appended, 7 of them known before" in second.stdout
+    assert "No event waits: each was consolidated once." in second.stdout
+
+
 def test_facts_conflicts_and_an_entity_are_shown(runs):
     out = runs[1].stdout
     assert "The budget of the pilot is €55,000." in out.partition("Open conflicts")[2]
     assert "Project:tendril" in out
-    assert "大阪" in out
+    assert "テンドリルの画面" in out
 
 
 def test_a_second_run_creates_nothing(runs):
