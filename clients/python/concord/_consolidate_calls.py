@@ -18,7 +18,7 @@ from concord.enums import (
     enum_from_proto,
     enum_to_proto,
 )
-from concord.errors import ConcordError, InternalError
+from concord.errors import ConcordError, InternalError, error_from_status
 from concord.inputs import EntityRef
 from concord.results import Page
 from concord.v1 import consolidate_service_pb2 as pb
@@ -258,6 +258,8 @@ def run(given: cpb.Run) -> e.Run:
         stages=tuple(enum_from_proto(RunStage, stage) for stage in given.stages),
         progress=progress(given.progress),
         error=given.error.message,
+        error_reason=error_from_status(given.error).reason,
+        retry_time=_parse.time(given, "retry_time"),
         create_time=_parse.time(given, "create_time"),
         start_time=_parse.time(given, "start_time"),
         end_time=_parse.time(given, "end_time"),
@@ -267,6 +269,9 @@ def run(given: cpb.Run) -> e.Run:
 def progress(given: cpb.Progress) -> e.Progress:
     """Parses the counts of a run."""
     return e.Progress(
+        model_calls=given.model_calls,
+        input_tokens=given.input_tokens,
+        output_tokens=given.output_tokens,
         total=given.total,
         processed=given.processed,
         created=given.created,

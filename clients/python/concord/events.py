@@ -166,11 +166,20 @@ class Progress:
     rejected: int
     failed: int
     eta: timedelta | None
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Background work over events; ``error`` is why it could not go on, empty otherwise."""
+    """Background work over events.
+
+    Attributes:
+        error: why it could not go on, empty otherwise.
+        error_reason: the same as a word of the contract, such as "NO_MODEL", "RATE_LIMITED" or "BUDGET_EXHAUSTED".
+        retry_time: from when another run may go on, for RATE_LIMITED.
+    """
 
     run_id: str
     state: RunState
@@ -180,6 +189,8 @@ class Run:
     create_time: datetime | None
     start_time: datetime | None
     end_time: datetime | None
+    error_reason: str = ""
+    retry_time: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

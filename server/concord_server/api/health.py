@@ -1,9 +1,9 @@
-"""The standard health service, with one state for the whole server."""
+"""The standard health service: one state for the whole server, and what it has no means for."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from typing import Any
 
 import grpc
@@ -22,10 +22,12 @@ class HealthServicer(health_pb2_grpc.HealthServicer):
 
     Args:
         names: full names of the known services.
+        missing: those among them that are NOT_SERVING whatever the state of the server.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], missing: Collection[str] = ()) -> None:
         self._names = frozenset({health.OVERALL_HEALTH, *names})
+        self._missing = frozenset(missing)
         self._serving = False
         self._ended = False
         self._changed = asyncio.Event()
@@ -49,7 +51,7 @@ class HealthServicer(health_pb2_grpc.HealthServicer):
     def _status(self, name: str) -> int:
         if name not in self._names:
             return _Answer.SERVICE_UNKNOWN
-        return _Answer.SERVING if self._serving else _Answer.NOT_SERVING
+        return _Answer.SERVING if self._serving and name not in self._missing else _Answer.NOT_SERVING
 
     async def Check(self, request: health_pb2.HealthCheckRequest, context: Context) -> _Answer:  # noqa: N802
         """Answers the state now; NOT_FOUND for an unknown service."""

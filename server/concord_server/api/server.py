@@ -33,6 +33,10 @@ FAREWELL_SECONDS = 0.5
 """Once no call is left but watches that were ended, how long their callers have to take the status."""
 
 
+EXTRACTION = "concord.extraction"
+"""What health calls the taking of facts from events by a model: NOT_SERVING where no model is configured."""
+
+
 class ListenError(Exception):
     """The server cannot listen where it was told to."""
 
@@ -45,11 +49,13 @@ class ServerOptions:
         reuse_port: lets several processes listen on one port, among which the system spreads connections.
         max_concurrent_calls: calls beyond it are refused with RESOURCE_EXHAUSTED; ``None`` for no limit.
         max_message_bytes: largest request and response.
+        has_model: whether a model takes facts from events; health tells it as the service :data:`EXTRACTION`.
     """
 
     reuse_port: bool = False
     max_concurrent_calls: int | None = None
     max_message_bytes: int = MAX_MESSAGE_BYTES
+    has_model: bool = False
 
 
 class GrpcServer:
@@ -71,7 +77,8 @@ class GrpcServer:
         authenticator: Authenticator | None = None,
     ) -> None:
         options = options or ServerOptions()
-        self._health = HealthServicer(SERVICE_NAMES)
+        missing = () if options.has_model else (EXTRACTION,)
+        self._health = HealthServicer((*SERVICE_NAMES, EXTRACTION), missing)
         self._running = RunningCalls()
         self._server = grpc.aio.server(
             interceptors=[

@@ -66,7 +66,7 @@ async def serve(
     judge = project_judge(await asyncio.to_thread(load_judge), models, project_settings)
     extractor = extractor_of(models, ledger, embedder, project_settings)
     parts_of_calls = use_cases(ledger, embedder, judge, signals, bell, project_settings, extractor)
-    server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port))
+    server = GrpcServer(parts_of_calls, server_options(reuse_port=reuse_port, has_model=extractor is not None))
     stop = stop_event()
     async with AsyncExitStack() as parts:
         parts.push_async_callback(models.close)

@@ -148,9 +148,9 @@ def background_work(
     return background
 
 
-def server_options(*, reuse_port: bool) -> ServerOptions:
+def server_options(*, reuse_port: bool, has_model: bool) -> ServerOptions:
     """Returns how the gRPC server runs."""
-    return ServerOptions(reuse_port=reuse_port)
+    return ServerOptions(reuse_port=reuse_port, has_model=has_model)
 
 
 def use_cases(

@@ -21,7 +21,12 @@ runs = typer.Typer(help="Look at runs, watch and stop them.")
 _COUNTS = (
     *("processed", "created", "reinforced", "superseded", "historical"),
     *("conflicted", "suppressed", "duplicate", "rejected", "failed"),
+    *("model_calls", "input_tokens", "output_tokens"),
 )
+_HINTS = {
+    "NO_MODEL": "set CONCORD_LLM_MODEL for the service, see docs/model.md, or send candidates with the events",
+    "MODEL_DENIED": "the events still wait; check the service's CONCORD_LLM_* settings, see docs/model.md",
+}
 _COLUMNS = ("run_id", "state", "create_time", "total", *_COUNTS, "error")
 _SHORT_COLUMNS = ("run_id", "state", "create_time", "events", "candidates", "error")
 
@@ -126,7 +131,14 @@ def _follow(client: Client, run_id: str, after: int, output_format: OutputFormat
     if output_format is OutputFormat.TABLE:
         _show([last])
     if last.error:
-        raise CommandError(last.error, code=ExitCode.STATE)
+        raise CommandError(last.error, hint=_hint(last), code=ExitCode.STATE)
+
+
+def _hint(run: Run) -> str:
+    """Returns what to do about a run that could not go on."""
+    if run.retry_time is not None:
+        return f"the events still wait; start another run from {run.retry_time:%Y-%m-%d %H:%M:%S} UTC on"
+    return _HINTS.get(run.error_reason, "")
 
 
 def _shown(messages: Iterator[RunMessage], output_format: OutputFormat) -> Iterator[RunMessage]:
