@@ -19,6 +19,7 @@ from concord_server.cli.commands.conflicts import conflicts
 from concord_server.cli.commands.decisions import decisions
 from concord_server.cli.commands.demo import demo
 from concord_server.cli.commands.events import events
+from concord_server.cli.commands.extract import extract
 from concord_server.cli.commands.facts import facts
 from concord_server.cli.commands.judge import judge
 from concord_server.cli.commands.reconcile import reconcile
@@ -66,7 +67,7 @@ def build() -> typer.Typer:
     style: Literal["rich"] | None = "rich" if on_terminal() else None
     app = typer.Typer(name="concord", help=_HELP, invoke_without_command=True, rich_markup_mode=style)
     app.callback()(_root)
-    for command in (serve, work, migrate, demo, reconcile, consolidate, search, brief, check, watch):
+    for command in (serve, work, migrate, demo, reconcile, consolidate, extract, search, brief, check, watch):
         app.command()(command)
     for name, group in (
         ("facts", facts),

@@ -118,8 +118,9 @@ def test_no_words_are_invented(damaged: tuple[str, list[Json]]) -> None:
     text, _ = damaged
     answer = read_answer(text, WANTED)
     if isinstance(answer, Answer) and "\\" not in text:  # escapes stand for other characters
+        whole = text.replace("\ud800", "\ufffd")  # half a character is none
         for word in _words_of(answer.value):
-            assert word in text
+            assert word in whole
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)

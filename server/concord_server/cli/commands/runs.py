@@ -51,7 +51,7 @@ def consolidate(
     scope = RunScope(about, domain=domain, max_events=max_events, validate_only=dry_run)
     with connected(target, project, api_key) as client:
         run = client.start_run(scope)
-        _follow(client, run.run_id, 0, output_format)
+        follow(client, run.run_id, 0, output_format)
 
 
 @runs.command("watch")
@@ -70,7 +70,7 @@ def watch(
     from concord_server.cli.connection import connected
 
     with connected(target, project, api_key) as client:
-        _follow(client, run_id, after, output_format)
+        follow(client, run_id, after, output_format)
 
 
 @runs.command("list")
@@ -110,7 +110,7 @@ def cancel(
         _show([client.cancel_run(run_id)])
 
 
-def _follow(client: Client, run_id: str, after: int, output_format: OutputFormat) -> None:
+def follow(client: Client, run_id: str, after: int, output_format: OutputFormat) -> None:
     """Shows a run until its end.
 
     Raises:

@@ -10,6 +10,7 @@ from concord_server.domain.answers.tokens import MAX_DIGITS, paired
 from concord_server.domain.values import Json
 
 _BUDGET = 4
+_ERROR_COST = 64
 
 
 class StrictReader:
@@ -37,6 +38,7 @@ class StrictReader:
         except json.JSONDecodeError as error:
             unterminated = error.msg.startswith("Unterminated")
             self._left -= (len(self._text) if unterminated else error.pos) - position
+            self._left -= error.pos // _ERROR_COST  # to tell its line, the error counts those before it
         except (ValueError, RecursionError):
             self._left -= len(self._text) // _BUDGET
         return None

@@ -66,20 +66,25 @@ class ModelExtractor:
     def __init__(
         self,
         model: LanguageModel,
-        ledger: Ledger,
+        ledger: Ledger | None,
         settings_of_projects: SettingsOfProjects,
         clock: Clock,
-        embedder: Embedder,
+        embedder: Embedder | None = None,
     ) -> None:
         """Builds the extractor.
 
         Args:
-            embedder: finds the facts about the subject that the event is about; while it is unavailable, they are
-                found by words.
+            ledger: where facts about the subject are found; without one the model is shown none.
+            embedder: finds those that the event is about; while it is unavailable, they are found by words, and
+                without one the model is shown none.
         """
         self._model = model
         self._settings = settings_of_projects
-        self._search = SearchFacts(ledger, embedder, clock, settings_of_projects)
+        self._search = (
+            None
+            if ledger is None or embedder is None
+            else SearchFacts(ledger, embedder, clock, settings_of_projects)
+        )
 
     async def extract(self, project: str, run_id: UUID | None, event: Event) -> Extraction:
         """Returns what the event holds; nothing is an answer. No transaction is open.
@@ -121,6 +126,8 @@ class ModelExtractor:
 
     async def _known_facts(self, project: str, event: Event) -> Sequence[Fact]:
         """Returns the current facts of the event's subject, scope and domain that the event may be about."""
+        if self._search is None:
+            return ()
         text = _query_of(event)
         where = FactFilter(domain=event.domain, access_scope=event.access_scope, owner=event.subject)
         # A filter cannot ask for facts without a domain: more are read, and those of others left out.
