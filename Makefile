@@ -7,7 +7,7 @@ STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
-        format bench bench-embedder bench-judge bench-reconcile bench-search bench-lineage clean
+        format bench bench-embedder bench-judge bench-reconcile bench-search bench-lineage bench-answers clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -75,6 +75,9 @@ bench-search: setup ## Measure search and briefings over 10,000 and 200,000 fact
 
 bench-lineage: setup ## Measure lines and families of thousands of facts
 	@$(BIN)/python -m bench.lineage
+
+bench-answers: setup ## Measure how the time to read a model's answer grows with its length
+	@$(BIN)/python -m bench.answers
 
 clean: ## Remove what setup and runs have made
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -16,6 +16,7 @@ from concord_server.domain.answers import Answer, UnreadableAnswer, items_of
 
 from tests.unit.answers.corpus import ITEM_KEYS, Entry, Result, entries, result_of
 
+STATES = ("parsed", "partial", "error")
 Reader = Callable[[str], Any]
 
 
@@ -55,6 +56,11 @@ def _plain(result: Result) -> str:
     return repr((result.state, list(result.items), result.losses, result.reason))
 
 
+def _counted(state: str, rows: list[list[str]]) -> list[str]:
+    readers = zip(*(row[3:] for row in rows), strict=True)
+    return [state, str(len(rows)), *(str(read.count("yes")) for read in readers)]
+
+
 def main(arguments: list[str]) -> None:
     """Prints the table."""
     corpus = entries()
@@ -75,7 +81,11 @@ def main(arguments: list[str]) -> None:
     if "--summary" in arguments:
         names = ["result", "answers", *others, "this"]
         rows = [
-            [state, str(len(of_state)), *(str(sum(row[i] == "yes" for row in of_state)) for i in range(3, len(rows[0])))]
+            [
+                state,
+                str(len(of_state)),
+                *(str(sum(row[i] == "yes" for row in of_state)) for i in range(3, len(rows[0]))),
+            ]
             for state in ("parsed", "partial", "error")
             if (of_state := [row for row in rows if row[1].startswith(state)])
         ]

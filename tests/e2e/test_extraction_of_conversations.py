@@ -100,7 +100,8 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _append(client: Client, conversations: Conversations) -> list[AppendedEvent]:
-    events, appended = conversations.events(), []
+    events = conversations.events()
+    appended: list[AppendedEvent] = []
     while batch := list(islice(events, 20)):
         appended += client.append_events(batch)
     return appended
@@ -118,7 +119,10 @@ def test_every_reference_fact_ends_as_a_fact_a_source_or_a_reasoned_rejection(tm
     conversations = Conversations()
     with ModelServer(conversations.answer) as model:
         environment = {"CONCORD_LLM_BASE_URL": model.url, "CONCORD_LLM_MODEL": MODEL}
-        with running_service(tmp_path / "data", environment=environment) as service, Client(service.target) as client:
+        with (
+            running_service(tmp_path / "data", environment=environment) as service,
+            Client(service.target) as client,
+        ):
             appended = _append(client, conversations)
             keys = dict(zip((one.event_id for one in appended), conversations.turns, strict=True))
             run, outcomes = _consolidate(client)

@@ -51,7 +51,7 @@ def new_events(events: Sequence[EventInput]) -> list[NewEvent]:
             subject=Entity(event.subject.entity_type, event.subject.entity_id),
             kind=event.kind,
             text=event.text,
-            payload=dict(event.payload),
+            payload=json.loads(json.dumps(dict(event.payload))),
             messages=tuple(Message(m.role, m.text, m.name, m.time) for m in event.messages),
             occur_time=event.occur_time,
             access_scope=event.access_scope,
@@ -81,5 +81,7 @@ def _message(number: int, document: dict[str, Any]) -> EventMessage:
     try:
         time = None if stamp is None else datetime.fromisoformat(stamp).astimezone()
     except (TypeError, ValueError) as error:
-        raise EventFileError(f"line {number} is no turn: its time is not of the form 2024-05-31T09:00:00Z") from error
+        raise EventFileError(
+            f"line {number} is no turn: its time is not of the form 2024-05-31T09:00:00Z"
+        ) from error
     return EventMessage(role, text, name, time)

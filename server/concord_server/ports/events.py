@@ -96,9 +96,14 @@ class Extractor(Protocol):
 
 
 class ExtractionError(Exception):
-    """The model gave no answer that can be used."""
+    """The model gave no answer that can be used.
+
+    Attributes:
+        usage: what the answer cost all the same.
+    """
 
     reason = "MODEL_FAILED"
+    usage = Usage()
 
 
 class EventRepository(Protocol):

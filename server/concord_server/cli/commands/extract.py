@@ -26,7 +26,9 @@ def extract(
     file: Annotated[
         Path,
         typer.Option(
-            "--file", metavar="FILE", help="Events in the contract's form, or turns of a conversation, a line each."
+            "--file",
+            metavar="FILE",
+            help="Events in the contract's form, or turns of a conversation, a line each.",
         ),
     ],
     dry_run: Annotated[
@@ -53,7 +55,9 @@ def extract(
         _preview(events, "" if prompt is None else _text(prompt), output_format)
         return
     if prompt is not None:
-        raise CommandError("--prompt goes with --dry-run; a project has its prompt in its settings", code=ExitCode.USAGE)
+        raise CommandError(
+            "--prompt goes with --dry-run; a project has its prompt in its settings", code=ExitCode.USAGE
+        )
     from concord_server.cli.commands.events import BATCH
     from concord_server.cli.commands.runs import follow
 
@@ -89,8 +93,9 @@ def _preview(events: Sequence[EventInput], prompt: str, output_format: OutputFor
         output.write_fields(_totals(previews))
     failed = [preview for preview in previews if preview.failure]
     if failed:
+        unread = len(events) - len(previews) + len(failed)
         raise CommandError(
-            f"{len(failed)} of {len(previews)} events could not be read: {failed[0].failure}", code=ExitCode.PARTIAL
+            f"{unread} of {len(events)} events were not read: {failed[0].failure}", code=ExitCode.PARTIAL
         )
 
 

@@ -93,7 +93,7 @@ class ModelExtractor:
             run_id: on whose account; ``None`` for a dry run.
 
         Raises:
-            ExtractionError: the answer cannot be used.
+            ExtractionError: the answer cannot be used; its ``usage`` tells what it cost.
             ModelError: there was no answer: of any of its kinds.
         """
         question = await self.question(project, run_id, event)
@@ -105,7 +105,9 @@ class ModelExtractor:
             partial, problem, more = await self._go_on(taken, question, event, problem)
             usage = usage.plus(more)
         if problem is not None and not taken.candidates and not taken.rejected:
-            raise ExtractionError(_MESSAGES[problem])
+            unusable = ExtractionError(_MESSAGES[problem])
+            unusable.usage = usage
+            raise unusable
         return Extraction(tuple(taken.candidates), tuple(taken.rejected), partial, usage)
 
     async def question(self, project: str, run_id: UUID | None, event: Event) -> Question:
