@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from concord import (
-    CandidateAction,
-    CandidateOutcome,
-    Claim,
-    Client,
-    EntityRef,
-    EventCandidate,
-    EventInput,
-    EventOutcome,
-    Run,
-    RunState,
-)
+from concord import Client, EventState
 from concord_server.storage.embedded import EmbeddedPostgres
 from concord_server.storage.migrate import migrate
 
-START = datetime(2026, 1, 1, tzinfo=UTC)
-CLI = [sys.executable, "-m", "concord_server.cli"]
+from tests.support.workers import (
+    CLI,
+    EXTRACT,
+    Fleet,
+    is_open,
+    kill_at_random,
+    ledger_of,
+    mixed_events,
+    serving,
+    started,
+    told_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,79 +35,43 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield server.url
 
 
-@contextmanager
-def started(*arguments: str, url: str, line: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Runs a command until the block ends; yields it with what follows ``line`` on its first line."""
-    environment = {**os.environ, "CONCORD_DATABASE_URL": url, "CONCORD_LOG_LEVEL": "error"}
-    process = subprocess.Popen([*CLI, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        assert first.startswith(line), first
-        yield process, first.removeprefix(line).strip()
-    finally:
-        process.kill()
-        process.wait()
-
-
-def serving(url: str) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
-    return started("serve", "--listen", "127.0.0.1:0", "--workers", "0", url=url, line="listening on ")
-
-
-def events(subjects: int, each: int) -> list[EventInput]:
-    """Per subject, values that supersede each other day after day."""
-    return [
-        EventInput(
-            EntityRef("User", f"u{subject}"),
-            occur_time=START + timedelta(days=day),
-            candidates=[
-                EventCandidate(Claim(f"u{subject}", "city", f"city {day}"), action=CandidateAction.SUPERSEDE)
-            ],
-        )
-        for day in range(each)
-        for subject in range(subjects)
-    ]
-
-
-def timeline(client: Client) -> list[tuple[object, ...]]:
-    return sorted(
-        (fact.owner.entity_id, fact.claim.value, fact.valid_from, fact.valid_to, fact.status, fact.source_count)  # type: ignore[union-attr]
-        for fact in client.list_facts()
-    )
-
-
 def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: str) -> None:
     chance = random.Random(5)
+    given = mixed_events(subjects=8, days=range(10))
     with ExitStack() as stack:
         _, address = stack.enter_context(serving(database_url))
-
-        def worker() -> subprocess.Popen[str]:
-            process, _ = stack.enter_context(started("work", "--lease", "1", url=database_url, line="working"))
-            return process
-
+        fleet = Fleet(database_url, lease=1, stack=stack)
+        for _ in range(2):
+            fleet.add()
         with Client(address, project="killed") as killed, Client(address, project="calm") as calm:
-            given = events(subjects=12, each=10)
-            for client in (killed, calm):
-                client.append_events(given)
-            workers = [worker(), worker()]
-            run = killed.start_run()
-            kills = 0
-            while killed.get_run(run.run_id).state in {RunState.QUEUED, RunState.RUNNING} and kills < 6:
-                time.sleep(chance.uniform(0.05, 0.3))
-                victim = chance.randrange(len(workers))
-                workers[victim].kill()
-                kills += 1
-                workers[victim] = worker()
-            messages = list(killed.watch_run(run.run_id))
-            undisturbed = list(calm.consolidate())
-            outcomes = [m.update for m in messages if isinstance(m.update, EventOutcome)]
-            assert kills > 0
-            assert len({outcome.event_id for outcome in outcomes}) == len(outcomes) == len(given)
-            assert not [o for o in outcomes if o.candidates[0].outcome is CandidateOutcome.DUPLICATE]
-            assert timeline(killed) == timeline(calm)
-            for told in (messages, undisturbed):
-                assert isinstance(told[-1].update, Run)
-                assert told[-1].update.progress.processed == len(given)
+            ids = [appended.event_id for appended in killed.append_events(given)]
+            calm.append_events(given)
+            run = killed.start_run(EXTRACT)
+            while is_open(killed, run) and fleet.kills < 5:
+                kill_at_random(fleet, chance, longest=0.3)
+            told = told_of(killed, [run], ids)
+            assert fleet.kills > 0
+            assert (told.outcomes, told.doubled, told.lost) == (len(given), 0, 0)
+            assert list(calm.consolidate(EXTRACT))[-1].last
+            assert ledger_of(killed) == ledger_of(calm)
+            assert ledger_of(calm).conflicts
+            assert set(ledger_of(killed).events) == {(e.idempotency_key, EventState.DONE) for e in given}
+
+
+def test_two_runs_at_once_share_the_work_of_several_workers(database_url: str) -> None:
+    given = mixed_events(subjects=10, days=range(3))
+    with ExitStack() as stack:
+        _, address = stack.enter_context(serving(database_url))
+        client = stack.enter_context(Client(address, project="shared"))
+        ids = [appended.event_id for appended in client.append_events(given)]
+        runs = [client.start_run(EXTRACT), client.start_run(EXTRACT)]
+        fleet = Fleet(database_url, lease=5, stack=stack)
+        for _ in range(2):
+            fleet.add()
+        told = told_of(client, runs, ids)
+        assert (told.outcomes, told.doubled, told.lost) == (len(given), 0, 0)
+        assert sum(client.get_run(run.run_id).progress.processed for run in runs) == len(given)
+        assert all(event.attempts == 1 for event in client.list_events())
 
 
 def test_a_run_is_started_and_watched_from_the_command_line(database_url: str, tmp_path: Path) -> None:

@@ -1,0 +1,179 @@
+"""Workers in processes of their own, killed at random, and what is left of what they were doing."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from concord import (
+    CandidateAction,
+    CandidateOutcome,
+    Claim,
+    Client,
+    EntityRef,
+    EventCandidate,
+    EventInput,
+    EventOutcome,
+    EventState,
+    Fact,
+    Run,
+    RunScope,
+    RunStage,
+    RunState,
+    Trust,
+)
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+CLI = [sys.executable, "-m", "concord_server.cli"]
+UNFINISHED = frozenset({RunState.QUEUED, RunState.RUNNING})
+EXTRACT = RunScope(stages=(RunStage.EXTRACT,))
+CITIES = ("Lagos", "Oslo", "Porto", "Quito")
+
+
+@contextmanager
+def started(*arguments: str, url: str, line: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs a command until the block ends; yields it with what follows ``line`` on its first line."""
+    environment = {**os.environ, "CONCORD_DATABASE_URL": url, "CONCORD_LOG_LEVEL": "error"}
+    process = subprocess.Popen([*CLI, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith(line), first
+        yield process, first.removeprefix(line).strip()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def serving(url: str, workers: int = 0) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
+    """Runs a service with so many workers of its own; yields it with its address."""
+    return started("serve", "--listen", "127.0.0.1:0", "--workers", str(workers), url=url, line="listening on ")
+
+
+def mixed_events(subjects: int, days: Sequence[int], seed: int = 0) -> list[EventInput]:
+    """One event for every subject and day: some supersede, some contradict, some are of little trust, some repeat.
+
+    What becomes of them depends on their times alone, not on who works them when.
+    """
+    events = []
+    for day in days:
+        for subject in range(subjects):
+            chance = random.Random(f"{seed}:{day}:{subject}")
+            claim = Claim(f"u{subject}", "city", chance.choice(CITIES))
+            action = chance.choice([CandidateAction.SUPERSEDE, CandidateAction.SUPERSEDE, CandidateAction.CREATE])
+            again = EventCandidate(Claim(f"u{subject}", "visits", day // 3), action=CandidateAction.SUPERSEDE)
+            events.append(
+                EventInput(
+                    EntityRef("User", f"u{subject}"),
+                    occur_time=START + timedelta(days=day, minutes=subject),
+                    trust=chance.choice([Trust.TRUSTED, Trust.TRUSTED, Trust.THIRD_PARTY]),
+                    idempotency_key=f"{day}:{subject}",
+                    candidates=[EventCandidate(claim, action=action), again],
+                )
+            )
+    return events
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What is left in a project, in terms that are equal for equal histories: no ids, no recorded times."""
+
+    facts: Counter[tuple[object, ...]]
+    conflicts: Counter[tuple[tuple[object, ...], ...]]
+    events: Counter[tuple[str, EventState]]
+
+
+def ledger_of(client: Client) -> Ledger:
+    """Reads a project."""
+    return Ledger(
+        Counter(_said(fact) for fact in client.list_facts()),
+        Counter(tuple(sorted(map(_said, conflict.facts), key=str)) for conflict in client.list_conflicts()),
+        Counter((event.idempotency_key, event.state) for event in client.list_events()),
+    )
+
+
+def _said(fact: Fact) -> tuple[object, ...]:
+    assert fact.owner is not None
+    assert fact.claim is not None
+    said = (fact.owner.entity_id, fact.claim.predicate, str(fact.claim.value))
+    counted = (fact.status, fact.source_count, fact.reinforcement_count, fact.trust, fact.conflict_id != "")
+    return (*said, fact.valid_from, fact.valid_to, *counted)
+
+
+@dataclass
+class Fleet:
+    """Workers of one database, each killed and replaced when it is told to be."""
+
+    url: str
+    lease: float
+    stack: ExitStack
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    kills: int = 0
+
+    def add(self) -> None:
+        """Starts a worker, and returns once it works."""
+        self.processes.append(self._start())
+
+    def kill(self, number: int) -> None:
+        """Ends a worker with no chance to say so, and starts another in its place."""
+        self.processes[number].kill()
+        self.processes[number].wait()
+        self.kills += 1
+        self.processes[number] = self._start()
+
+    def _start(self) -> subprocess.Popen[str]:
+        process, _ = self.stack.enter_context(
+            started("work", "--lease", str(self.lease), url=self.url, line="working")
+        )
+        return process
+
+
+@dataclass(frozen=True)
+class Told:
+    """What runs told of their events.
+
+    Attributes:
+        doubled: events of which more than one outcome was told, or a candidate that was applied twice.
+        lost: events of which none was.
+    """
+
+    outcomes: int
+    doubled: int
+    lost: int
+
+
+def told_of(client: Client, runs: Sequence[Run], event_ids: Sequence[str]) -> Told:
+    """Reads what runs told, from their beginning."""
+    outcomes = [
+        message.update
+        for run in runs
+        for message in client.watch_run(run.run_id)
+        if isinstance(message.update, EventOutcome)
+    ]
+    times = Counter(outcome.event_id for outcome in outcomes)
+    twice = {event_id for event_id, count in times.items() if count > 1}
+    twice |= {
+        outcome.event_id
+        for outcome in outcomes
+        if any(one.outcome is CandidateOutcome.DUPLICATE for one in outcome.candidates)
+    }
+    return Told(len(outcomes), len(twice), len(set(event_ids) - set(times)))
+
+
+def is_open(client: Client, run: Run) -> bool:
+    """Whether a run still has something before it."""
+    return client.get_run(run.run_id).state in UNFINISHED
+
+
+def kill_at_random(fleet: Fleet, chance: random.Random, longest: float) -> None:
+    """Waits for up to so many seconds, and kills one of the workers."""
+    time.sleep(chance.uniform(0.05, longest))
+    fleet.kill(chance.randrange(len(fleet.processes)))
