@@ -28,6 +28,7 @@ class FactFilter:
         entity: linked to or owned by it (its ``role`` does not count).
         roles: with ``entity``, linked to it in one of these; empty means any, or owned by it.
         owner: owned by it.
+        predicate: of the claim, by this name or one of ``other_predicates``, which mean the same.
         min_confidence: in [0, 1].
         as_of: valid time: only what held then.
         known_at: recorded time: every row as it was recorded then.
@@ -44,6 +45,7 @@ class FactFilter:
     content_id: str = ""
     tag: str = ""
     predicate: str = ""
+    other_predicates: tuple[str, ...] = ()
     min_confidence: float = 0.0
     as_of: datetime | None = None
     known_at: datetime | None = None

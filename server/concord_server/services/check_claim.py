@@ -8,6 +8,7 @@ from concord_server.domain.choice import Hit
 from concord_server.domain.claim_check import ClaimCheck, JudgedFact, check_judged, check_slot, rendered
 from concord_server.domain.commands import ClaimInput, Violations, validate_claim
 from concord_server.domain.enums import Cardinality, ClaimSupport
+from concord_server.domain.model import Claim
 from concord_server.domain.queries import EVERY_FACT, FactFilter
 from concord_server.domain.search import SearchQuery, SearchResult
 from concord_server.domain.text import text_key, text_problem
@@ -96,14 +97,15 @@ class CheckClaim:
 
     async def _by_slot(self, context: CallContext, given: ClaimInput, where: FactFilter) -> ClaimCheck | None:
         claim = given.normalised()
-        of_one = slot_key(claim.subject, claim.predicate, claim.qualifiers)
-        of_value = slot_key(claim.subject, claim.predicate, claim.qualifiers, discriminator=value_key(claim.value))
         settings = await self._settings.of(context.project)
         async with self._ledger.read(context.project) as session:
-            cardinality = await session.slots.cardinality(claim.predicate)
-            facts = await session.search.of_slots([of_one, of_value], where)
+            names = await session.predicates.family(claim.predicate)
+            cardinality = await session.slots.cardinality(names[0])
+            keys = [key for name in names for key in _slot_keys(replace(claim, predicate=name))]
+            facts = await session.search.of_slots(keys, where)
+        own = [fact for fact in facts if fact.claim is not None and fact.claim.predicate == claim.predicate]
         stored = replace(claim, cardinality=cardinality or Cardinality.SINGLE)
-        return check_slot(stored, facts, self._clock.now(), settings.horizons)
+        return check_slot(stored, own or facts, self._clock.now(), settings.horizons)
 
     async def _by_search(self, context: CallContext, text: str, where: FactFilter) -> ClaimCheck:
         thresholds = (await self._settings.of(context.project)).thresholds
@@ -131,6 +133,12 @@ class CheckClaim:
             JudgedFact(result.fact, Hit(result.similarity, judgement))
             for result, judgement in zip(similar, judgements, strict=True)
         ]
+
+
+def _slot_keys(claim: Claim) -> tuple[str, str]:
+    """Returns the keys of the slots that a claim may be in: one value at a time, or several."""
+    of_value = slot_key(claim.subject, claim.predicate, claim.qualifiers, discriminator=value_key(claim.value))
+    return slot_key(claim.subject, claim.predicate, claim.qualifiers), of_value
 
 
 def _by_wording(text: str, found: list[SearchResult]) -> ClaimCheck:

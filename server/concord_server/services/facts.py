@@ -9,6 +9,7 @@ from concord_server.domain.model import Fact
 from concord_server.domain.queries import Cursor, FactFilter, FactOrder, Page
 from concord_server.ports.ledger import Ledger
 from concord_server.services.context import CallContext
+from concord_server.services.predicate_names import by_any_name
 from concord_server.services.results import FactDetails
 
 
@@ -44,4 +45,4 @@ class ListFacts:
     ) -> Page[Fact]:
         """Returns a page of the facts that match, in a total order."""
         async with self._ledger.read(context.project) as session:
-            return await session.facts.list(where, order, after=after, size=size)
+            return await session.facts.list(await by_any_name(session, where), order, after=after, size=size)

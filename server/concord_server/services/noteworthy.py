@@ -8,6 +8,7 @@ from concord_server.ports.clock import Clock
 from concord_server.ports.ledger import Ledger
 from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.context import CallContext
+from concord_server.services.predicate_names import by_any_name
 
 
 class ListNoteworthyFacts:
@@ -34,8 +35,9 @@ class ListNoteworthyFacts:
         horizons = (await self._settings.of(context.project)).horizons
         current = CurrentRead(now, include_conflicted=include_conflicted, horizons=horizons)
         async with self._ledger.read(context.project) as session:
+            named = await by_any_name(session, where)
             page, moment = await session.briefings.ranked(
-                where, current, now=now, after=after, size=size, active_first=False
+                named, current, now=now, after=after, size=size, active_first=False
             )
         ranked = [RankedFact(fact, noteworthiness_of(fact, moment)) for fact in page.items]
         return Page(ranked, page.next, page.total)

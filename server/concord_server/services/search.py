@@ -16,6 +16,7 @@ from concord_server.ports.ledger import Ledger
 from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.context import CallContext
 from concord_server.services.embedding import embed_one
+from concord_server.services.predicate_names import by_any_name
 
 
 class SearchFacts:
@@ -46,6 +47,7 @@ class SearchFacts:
         where, current = scope(query, self._clock.now(), horizons)
         async with self._ledger.read(context.project) as session:
             words = await session.search.words(query.text)
+            where = await by_any_name(session, where)
             hits = await session.search.hits(
                 where, current, vector=vector, words=words, depth=ranked_depth(query.top_k)
             )

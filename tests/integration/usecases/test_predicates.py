@@ -11,6 +11,7 @@ from concord_server.domain.enums import (
     CandidateAction,
     CandidateOutcome,
     Cardinality,
+    ClaimSupport,
     ContradictionPolicy,
     FactStatus,
     FactType,
@@ -26,6 +27,7 @@ from concord_server.domain.values import Json
 from concord_server.ports.judge import Judge, JudgePair
 from concord_server.providers.embedders.onnx import OnnxEmbedder
 from concord_server.providers.judges.local import LocalJudge
+from concord_server.services.check_claim import CheckClaim, ClaimQuestion
 from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.results import ReconcileResult
 from concord_server.storage.sessions import PostgresLedger
@@ -73,6 +75,33 @@ async def test_a_learned_alias_needs_no_judge_and_serves_other_subjects(desk: De
     other = await claim(desk, "preferred_color", "red", "Kim", source=SourceInput("web", trust=Trust.UNTRUSTED))
     assert predicate_of(other.fact) == "favorite_color"
     assert "predicate preferred_color is taken as favorite_color: an alias" in other.warnings
+
+
+async def test_facts_are_found_by_every_name_of_their_predicate(desk: Desk, judge: LocalJudge):
+    await claim(desk, "favorite_color", "blue")
+    await claim(desk, "preferred_color", "green")
+    for name in ("favorite_color", "preferred_color"):
+        assert len(await desk.facts(FactFilter(predicate=name))) == 2
+    assert await desk.facts(FactFilter(predicate="lucky_color")) == []
+    checks = CheckClaim(desk.ledger, desk.embedder, judge, judge, desk.clock)
+
+    async def check(value: str) -> ClaimSupport:
+        question = ClaimQuestion(claim=ClaimInput("Sam", "preferred_color", value))
+        return (await checks.execute(desk.context, question)).support
+
+    assert await check("green") is ClaimSupport.SUPPORTED
+    assert await check("blue") is ClaimSupport.CONTRADICTED
+
+
+async def test_a_check_goes_by_the_stated_name_where_the_subject_uses_it(desk: Desk, judge: LocalJudge):
+    await claim(desk, "favorite_color", "blue", "Kim")
+    await claim(desk, "preferred_color", "green")
+    async with desk.ledger.write(desk.context.project) as session:
+        await session.predicates.add_alias("preferred_color", "favorite_color", NOON, learned=False)
+    await claim(desk, "favorite_color", "teal", "Sam")  # means preferred_color, which Sam uses
+    checks = CheckClaim(desk.ledger, desk.embedder, judge, judge, desk.clock)
+    question = ClaimQuestion(claim=ClaimInput("Sam", "favorite_color", "teal"))
+    assert (await checks.execute(desk.context, question)).support is ClaimSupport.SUPPORTED
 
 
 async def test_a_near_miss_stays_its_own_and_is_listed(desk: Desk):
