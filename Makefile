@@ -7,7 +7,7 @@ STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
-        format bench bench-embedder bench-judge bench-reconcile bench-search bench-lineage bench-answers clean
+        format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage bench-answers clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +72,9 @@ bench-reconcile: setup ## Measure Reconcile beside the raw embedder
 
 bench-search: setup ## Measure search and briefings over 10,000 and 200,000 facts
 	@$(BIN)/python -m bench.search
+
+bench-predicates: setup ## Measure which names of predicates are taken for the same
+	@$(BIN)/python -m bench.predicates
 
 bench-lineage: setup ## Measure lines and families of thousands of facts
 	@$(BIN)/python -m bench.lineage

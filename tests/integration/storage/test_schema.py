@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from concord_server.domain.values import subject_key
 from concord_server.storage.migrate import alembic_config, known_revisions, migrate
 from concord_server.storage.tables import REFERENCE_TABLES, metadata
 
@@ -138,6 +139,31 @@ def test_events_from_before_they_could_be_searched_become_findable(
     command.upgrade(config, "head")
     waiting = connection.execute(sa.text("SELECT right(event_id::text, 1), step, words FROM event_search")).all()
     assert waiting == [("1", "WORDS", None)]
+
+
+def test_slots_from_before_they_were_found_by_subject_get_their_key(
+    extended_url: str, connection: sa.Connection
+) -> None:
+    migrate(extended_url)
+    config = alembic_config()
+    config.attributes["connection"] = connection
+    command.downgrade(config, "0009")
+    connection.execute(
+        sa.text("INSERT INTO projects (project_id, change_sequence, create_time) VALUES ('p', 0, now())")
+    )
+    partition = "00000000-0000-8000-8000-000000000000"
+    connection.execute(
+        sa.text(f"INSERT INTO partitions VALUES ('p', '{partition}', '', '', 'ASSERTION', '', '', 1, now())")
+    )
+    subjects = ["Ada", "  STRASSE\tNorth ", "Straße north", "İstanbul", "東京"]
+    for number, subject in enumerate(subjects):
+        connection.execute(
+            sa.text("INSERT INTO slots VALUES ('p', gen_random_uuid(), :partition, :key, :subject, 'city', '{}')"),
+            {"partition": partition, "key": str(number), "subject": subject},
+        )
+    command.upgrade(config, "head")
+    found = connection.execute(sa.text("SELECT subject, subject_key FROM slots")).all()
+    assert dict(map(tuple, found)) == {subject: subject_key(subject) for subject in subjects}
 
 
 class TestSpreadByProject:

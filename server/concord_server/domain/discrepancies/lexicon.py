@@ -95,6 +95,17 @@ def loosely_opposite(one: str, other: str) -> bool:
     )
 
 
+@lru_cache(maxsize=8192)
+def _synonyms(word: str) -> frozenset[str]:
+    named = relatives().get(word, "").split()
+    return _everyday().get(word, frozenset()) | {name for name in named if not name.startswith(">")}
+
+
+def synonymous(one: str, other: str) -> bool:
+    """Whether two stems mean the same; one that names a kind of the other does not."""
+    return one == other or other in _synonyms(one) or one in _synonyms(other)
+
+
 def related(one: str, other: str) -> bool:
     """Whether two stems may mean the same: synonyms, or one names a kind of the other."""
     if one == other or other in _kin(one) or one in _kin(other):

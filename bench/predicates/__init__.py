@@ -1,0 +1,1 @@
+"""How well predicates are proposed by meaning."""
