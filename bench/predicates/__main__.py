@@ -105,11 +105,12 @@ def summary(pairs: Sequence[Pair], outcomes: Sequence[str]) -> list[dict[str, ob
     counts: dict[tuple[str, bool], Counter[str]] = {}
     for pair, outcome in zip(pairs, outcomes, strict=True):
         counts.setdefault((pair.set_name, pair.same), Counter())[outcome] += 1
-    return [
-        {"set": name, "meaning": "same" if same else "other", "pairs": found.total()}
-        | {outcome: found[outcome] for outcome in (CONFIRMED, SUGGESTED, SILENT)}
-        for (name, same), found in counts.items()
-    ]
+    rows: list[dict[str, object]] = []
+    for (name, same), found in counts.items():
+        row: dict[str, object] = {"set": name, "meaning": "same" if same else "other", "pairs": found.total()}
+        row.update((outcome, found[outcome]) for outcome in (CONFIRMED, SUGGESTED, SILENT))
+        rows.append(row)
+    return rows
 
 
 async def _measure(pairs: Sequence[Pair]) -> tuple[list[str], float]:

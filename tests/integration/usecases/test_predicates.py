@@ -255,6 +255,7 @@ async def test_a_predicate_that_came_meanwhile_is_compared_too(desk: Desk, spy: 
     spy.meanwhile = [another]
     green = await claim(desk, "preferred_color", "green")
     assert predicate_of(green.fact) == "favorite_color"
+    assert {pair.project for pair in spy.asked} == {desk.context.project}
     assert len(spy.asked) == 8  # both ways round, with both values, and all of it again
 
 
