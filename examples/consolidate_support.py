@@ -43,6 +43,16 @@ def says(predicate: str, value: JsonValue, action: CandidateAction = CandidateAc
     return EventCandidate(Claim("c-17", predicate, value), action=action, confidence=0.9)
 
 
+# It arrives last, and is about a time between two bills.
+LATE = EventInput(
+    CUSTOMER,
+    kind="billing",
+    payload={"seats": 8, "invoice": "INV-2502"},
+    occur_time=day(3, 20),
+    idempotency_key="billing-2502",
+    candidates=[says("seats", 8)],
+)
+
 EVENTS = [
     EventInput(
         CUSTOMER,
@@ -74,15 +84,7 @@ EVENTS = [
             says("export_format", "Excel"),
         ],
     ),
-    # Arrives last, and is about a time between the two bills.
-    EventInput(
-        CUSTOMER,
-        kind="billing",
-        payload={"seats": 8, "invoice": "INV-2502"},
-        occur_time=day(3, 20),
-        idempotency_key="billing-2502",
-        candidates=[says("seats", 8)],
-    ),
+    LATE,
     # Somebody on the phone, who is believed less than the bills.
     EventInput(
         CUSTOMER,

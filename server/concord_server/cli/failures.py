@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     INVALID = 4
     """The service, or this program on its behalf, refused the input."""
     NOT_FOUND = 5
-    """There is no such fact, conflict or decision."""
+    """There is no such fact, conflict, decision, event or run."""
     STATE = 6
     """The state of the resource does not allow it, or somebody else's change came first."""
     PARTIAL = 7

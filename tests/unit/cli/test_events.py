@@ -233,13 +233,26 @@ def test_a_run_as_json_is_a_line_for_each_message(concord):
 def test_a_run_on_a_terminal_has_a_bar_and_the_counts_that_are_not_zero(concord, terminal):
     ended = concord("consolidate")
     assert ended.code == ExitCode.OK
-    last = ended.out.splitlines()[-1]
-    assert "\t" not in ended.out
     assert "EXTRACT" in ended.out
-    assert last.split()[:2] == [RUN_ID, "SUCCEEDED"]
-    assert "2/2" in last
-    assert "1 created · 1 superseded" in last
-    assert "duplicate" not in last
+    shown = [line.rstrip().split(maxsplit=1) for line in ended.out.splitlines()[-4:]]
+    assert shown == [
+        ["run_id", RUN_ID],
+        ["state", "SUCCEEDED"],
+        ["events", "2/2"],
+        ["candidates", "1 created · 1 superseded"],
+    ]
+
+
+def test_runs_on_a_terminal_are_laid_out(concord, terminal):
+    header, row = concord("runs", "list").out.splitlines()
+    assert header.split() == ["run_id", "state", "create_time", "events", "candidates", "error"]
+    assert row.split()[:2] == [RUN_ID, "SUCCEEDED"]
+
+
+def test_what_to_do_next_is_told_on_a_terminal_if_there_is_something_new(concord, terminal, tmp_path):
+    file = lines(tmp_path, event(1))
+    assert "concord consolidate" in concord("events", "append", file).err
+    assert concord("events", "append", file).err == ""
 
 
 def test_a_run_that_could_not_go_on_has_an_exit_code_of_its_own(concord, service):

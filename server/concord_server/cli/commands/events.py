@@ -55,7 +55,7 @@ def append(
                     output.write_json(to_dict(one))
     if output_format is OutputFormat.TABLE:
         output.write_fields([("appended", new), ("known", known)])
-        if output.on_terminal():
+        if new and output.on_terminal():
             report("they wait", "turn them into facts with: concord consolidate")
 
 

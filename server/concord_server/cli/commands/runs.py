@@ -107,7 +107,7 @@ def cancel(
     from concord_server.cli.connection import connected
 
     with connected(target, project, api_key) as client:
-        _show([client.cancel_run(run_id)])
+        _show_one(client.cancel_run(run_id))
 
 
 def follow(client: Client, run_id: str, after: int, output_format: OutputFormat) -> None:
@@ -129,7 +129,7 @@ def follow(client: Client, run_id: str, after: int, output_format: OutputFormat)
     if not isinstance(last, Run):
         last = client.get_run(run_id)  # it had told all before
     if output_format is OutputFormat.TABLE:
-        _show([last])
+        _show_one(last)
     if last.error:
         raise CommandError(last.error, hint=_hint(last), code=ExitCode.STATE)
 
@@ -185,6 +185,24 @@ def _show(found: Sequence[Run]) -> None:
         rendering.write_table(_SHORT_COLUMNS, (_short_row(run) for run in found))
     else:
         rendering.write_table(_COLUMNS, (_row(run) for run in found))
+
+
+def _show_one(run: Run) -> None:
+    """Writes a run: on a terminal what there is to say about it, one below the other."""
+    from concord_server.cli import rendering
+
+    if not output.on_terminal():
+        rendering.write_table(_COLUMNS, [_row(run)])
+        return
+    _, _, _, events, candidates, error = _short_row(run)
+    fields = {
+        "run_id": run.run_id,
+        "state": run.state.value,
+        "events": events,
+        "candidates": candidates,
+        "error": error,
+    }
+    output.show(rendering.field_table((name, value) for name, value in fields.items() if value))
 
 
 def _row(run: Run) -> tuple[object, ...]:
