@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from uuid import UUID
 
 from concord_server.domain.commands import ReconcileCommand
 from concord_server.domain.enums import Cardinality, FactType
 from concord_server.domain.errors import ConcurrentUpdateError, UnavailableError
-from concord_server.domain.judgement import Judgement
 from concord_server.domain.model import Claim
 from concord_server.domain.predicates import (
     Near,
@@ -34,6 +34,15 @@ from concord_server.services.entities import entities_of, with_entities
 
 MAX_NAMES = 5_000
 """How many names' vectors are kept; they are the schema of the claims, and so few and asked for often."""
+
+
+class _Answer(StrEnum):
+    """What becomes of a proposal."""
+
+    YES = "YES"
+    NO = "NO"
+    NOT_NOW = "NOT_NOW"
+    """It could not be judged as the project wants it, and will be asked about again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,34 +176,33 @@ class PredicateProposer:
             claim.predicate,
             [Near(one.predicate, float(own @ vectors[one.predicate]), one.value) for one in able],
         )
-        confirmed = await self._confirmed(
-            project, asked, [n for n in near if worth_judging(claim.predicate, n, vocabulary)]
-        )
-        unconfirmed = tuple(one for one in near if one != confirmed)
-        return Proposal(claim.predicate, frozenset(one.predicate for one in able), confirmed, unconfirmed)
-
-    async def _confirmed(self, project: str, asked: _Asked, near: Sequence[Near]) -> Near | None:
-        """Returns the nearest predicate that the judge confirms."""
-        claim = asked.claim
+        confirmed, suggested = None, []
         for one in near:
-            pairs = questions(claim.subject, claim.predicate, claim.value, one)
-            texts = sorted({text for pair in pairs for text in pair})
-            embedded = await embed_all(self._embedder, texts)
-            if embedded is None:
-                return None
-            vectors = dict(zip(texts, embedded, strict=True))
-            judged = await self._judged(
-                [JudgePair(s, k, float(vectors[s] @ vectors[k]), asked.owner, project) for s, k in pairs]
-            )
-            if confirms(judged):
-                return one
-        return None
+            answer = _Answer.NO
+            if worth_judging(claim.predicate, one, vocabulary):
+                answer = await self._answer(project, asked, one)
+            if answer is _Answer.YES:
+                confirmed = one
+                break
+            if answer is _Answer.NO:
+                suggested.append(one)
+        considered = frozenset(one.predicate for one in able)
+        return Proposal(claim.predicate, considered, confirmed, tuple(suggested))
 
-    async def _judged(self, pairs: Sequence[JudgePair]) -> list[Judgement]:
+    async def _answer(self, project: str, asked: _Asked, near: Near) -> _Answer:
+        """Returns what the judge says of a proposal: a no for good is the project's own judge's alone."""
+        claim = asked.claim
+        pairs = questions(claim.subject, claim.predicate, claim.value, near)
+        texts = sorted({text for pair in pairs for text in pair})
+        embedded = await embed_all(self._embedder, texts)
+        if embedded is None:
+            return _Answer.NOT_NOW
+        vectors = dict(zip(texts, embedded, strict=True))
+        asking = [JudgePair(s, k, float(vectors[s] @ vectors[k]), asked.owner, project) for s, k in pairs]
         try:
-            return await self._judge.judge(pairs)
+            return _Answer.YES if confirms(await self._judge.judge(asking)) else _Answer.NO
         except JudgeUnavailableError:
-            return await self._fallback.judge(pairs)
+            return _Answer.YES if confirms(await self._fallback.judge(asking)) else _Answer.NOT_NOW
 
     async def _embedded(self, names: Sequence[str]) -> Mapping[str, Vector] | None:
         """Returns the vectors of names, ``None`` when the embedder is unavailable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,20 +20,23 @@ from concord_server.domain.enums import (
     Trust,
 )
 from concord_server.domain.events import EventCandidate, NewEvent
-from concord_server.domain.judgement import Judgement
+from concord_server.domain.judgement import Judgement, Relation
 from concord_server.domain.model import EntityRef, Fact, SourceInput
 from concord_server.domain.predicates import Near, Predicate
 from concord_server.domain.queries import FactFilter
 from concord_server.domain.values import Json
-from concord_server.ports.judge import Judge, JudgePair
+from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError
 from concord_server.providers.embedders.onnx import OnnxEmbedder
 from concord_server.providers.judges.local import LocalJudge
+from concord_server.providers.system import TimeOrderedIds
 from concord_server.services.check_claim import CheckClaim, ClaimQuestion
+from concord_server.services.merge_entities import EntityMerge, MergeEntities
 from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.results import ReconcileResult
 from concord_server.storage.sessions import PostgresLedger
 
 from tests.integration.usecases.conftest import NOON, Desk
+from tests.support.facts import minutes
 from tests.support.runs import Bench, at_work, said
 
 
@@ -266,6 +270,56 @@ async def test_what_was_judged_once_is_not_judged_again(desk: Desk, spy: Spy):
     await claim(desk, "favorite_color", "blue")
     green = await claim(desk, "preferred_color", "green")
     assert (green.action, spy.asked) == (ReconcileAction.CREATED, [])
+
+
+@dataclass
+class Away:
+    """A judge that cannot answer now."""
+
+    name: str = "away"
+
+    async def judge(self, pairs: Sequence[JudgePair]) -> list[Judgement]:
+        raise JudgeUnavailableError
+
+
+async def test_a_no_of_the_judge_that_stands_in_is_not_for_good(desk: Desk):
+    desk.proposer._judge = Away()
+    await claim(desk, "favorite_color", "blue")
+    stood_in = await claim(desk, "preferred_color", "green")
+    assert predicate_of(stood_in.fact) == "favorite_color"
+    desk.proposer._fallback = NeverSure()
+    await claim(desk, "birth_date", "1990-04-12")
+    own = await claim(desk, "date_of_birth", "1990-04-13")
+    assert predicate_of(own.fact) == "date_of_birth"
+    assert (await registered(desk, "birth_date")).suggestions == ()
+
+
+@dataclass
+class NeverSure:
+    """A judge that says nothing with certainty."""
+
+    name: str = "unsure"
+
+    async def judge(self, pairs: Sequence[JudgePair]) -> list[Judgement]:
+        return [Judgement({Relation.SAME: 0.5, Relation.EXTENSION: 0.5}) for _ in pairs]
+
+
+async def test_one_value_holds_whatever_names_come_at_once(desk: Desk):
+    names = ("favorite_color", "preferred_color", "favourite_colour", "preferred_colour")
+    said = [claim(desk, names[i % 4], f"v{i}", observe_time=NOON - minutes(20 - i)) for i in range(12)]
+    await asyncio.gather(*said)
+    facts = await desk.facts()
+    assert len({f.slot_id for f in facts}) == 1
+    assert [f.claim.value for f in facts if f.status is FactStatus.ACTIVE and f.claim] == ["v11"]
+
+
+async def test_a_merged_entity_is_found_by_its_predicates(desk: Desk):
+    owner, stays = EntityRef("User", "u1"), EntityRef("User", "u2")
+    await claim(desk, "favorite_color", "blue", "u1", owner=owner)
+    merges = MergeEntities(desk.ledger, desk.clock, TimeOrderedIds())
+    await merges.execute(desk.context, EntityMerge("User", "u1", "u2"))
+    green = await claim(desk, "preferred_color", "green", "u2", owner=stays)
+    assert (green.action, predicate_of(green.fact)) == (ReconcileAction.BRANCHED, "favorite_color")
 
 
 @pytest.fixture
