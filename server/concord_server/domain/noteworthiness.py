@@ -18,6 +18,9 @@ ENOUGH_SOURCES = 5
 FADING = timedelta(days=30)
 """Time since the last reinforcement in which the part of recency falls to 1/e."""
 
+FADED = 700.0
+"""Multiple of :data:`FADING` from which nothing fades further: the database refuses an exp() that underflows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Noteworthiness:
@@ -52,7 +55,7 @@ def noteworthiness(
         last_reinforce_time: since when ``days`` count, fractional and never negative.
         now: when the score is asked for.
     """
-    faded = max((now - last_reinforce_time) / FADING, 0.0)
+    faded = min(max((now - last_reinforce_time) / FADING, 0.0), FADED)
     return Noteworthiness(
         confidence=CONFIDENCE_WEIGHT * confidence,
         sources=SOURCE_WEIGHT * min(sources / ENOUGH_SOURCES, 1.0),

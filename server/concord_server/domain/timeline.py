@@ -161,17 +161,20 @@ class _Open:
     def extend(self, assertion: Assertion) -> None:
         """Adds an assertion of its value; lower trust does not end what higher trust said."""
         authority = assertion.authority
-        goes_on = assertion.time == self.end
+        goes_on = assertion.time == self.end != self.start
         if goes_on or authority > self.authority or (assertion.ends and authority == self.authority):
             self.end = assertion.stated_end
         self.authority = max(authority, self.authority)
         self.assertions.append(assertion)
 
     def close(self, at: datetime | None) -> Segment | None:
-        """Returns the finished segment, ended by a successor at ``at`` if any; ``None`` when it never held."""
+        """Returns the finished segment, ended by a successor at ``at`` if any; ``None`` when it never held.
+
+        What by its own words began and ended at one instant, as an occurrence may, did happen.
+        """
         by_successor = at is not None and (self.end is None or at <= self.end)
         end = at if by_successor else self.end
-        if end is not None and end <= self.start:
+        if end is not None and (end < self.start or (by_successor and end == self.start)):
             return None
         return Segment(self.value_key, self.value, self.start, end, tuple(self.assertions), by_successor)
 

@@ -37,6 +37,7 @@ from concord_server.domain.model import Fact, FactVersion
 from concord_server.domain.noteworthiness import (
     CONFIDENCE_WEIGHT,
     ENOUGH_SOURCES,
+    FADED,
     FADING,
     RECENCY_WEIGHT,
     SOURCE_WEIGHT,
@@ -158,7 +159,8 @@ def _score(table: Table) -> ColumnElement[float]:
     """Returns how noteworthy a row is, as :func:`~concord_server.domain.noteworthiness.noteworthiness` says."""
     now: BindParameter[datetime] = bindparam("now", type_=TIMESTAMP)
     age = func.extract("epoch", now - table.c.last_reinforce_time)
-    faded = cast(func.greatest(age, 0), Double()) / literal(FADING.total_seconds(), Double())
+    fadings = cast(func.greatest(age, 0), Double()) / literal(FADING.total_seconds(), Double())
+    faded = func.least(fadings, literal(FADED, Double()))
     sources_part = func.least(cast(table.c.source_count, Double()) / literal(float(ENOUGH_SOURCES), Double()), 1.0)
     return (
         literal(CONFIDENCE_WEIGHT, Double()) * table.c.confidence

@@ -157,6 +157,24 @@ async def test_facts_are_ranked_by_the_sum_of_their_parts(desk: Desk, reader: Re
     assert (await reader.noteworthy(FactFilter(types=(FactType.PREDICTION,)))).total == 1
 
 
+async def test_what_was_last_said_long_ago_is_ranked_last(desk: Desk, reader: Reader):
+    about = {"subjects": (ref(GLOBEX),)}
+    said = {
+        1: "A mill stands by the river",
+        1804: "The first engineer is born",
+        1962: "Shares are sold to the public",
+    }
+    for year, text in said.items():
+        await desk.say(text, observe_time=datetime(year, 1, 1, tzinfo=UTC), **about)
+    await desk.say("Globex makes turbines", **about)
+    for page in (await reader.noteworthy(), (await reader.brief(GLOBEX)).facts):
+        assert page.total == 4
+    assert (await reader.noteworthy()).items[0].fact.text == "Globex makes turbines"
+    first = await reader.noteworthy(size=2)
+    rest = await reader.noteworthy(after=first.next, size=2)
+    assert len({ranked.fact.fact_id for ranked in (*first.items, *rest.items)}) == 4
+
+
 LENA = ClaimInput("Lena", "employer", "Acme")
 
 

@@ -171,6 +171,15 @@ async def test_occurrences_are_told_apart_by_their_time(desk: Desk):
     assert {f.status for f in await desk.facts()} == {FactStatus.ACTIVE}
 
 
+async def test_what_happened_at_one_instant_happened_once(desk: Desk):
+    lightning = {"type": FactType.EVENT, "valid_from": JANUARY, "valid_to": JANUARY}
+    said = [await desk.say("Lightning struck the tower", **lightning) for _ in range(2)]
+    open_ended = await desk.say("Lightning struck the tower", type=FactType.EVENT, valid_from=JANUARY)
+    assert [s.action.value for s in (*said, open_ended)] == ["CREATED", "MERGED", "MERGED"]
+    [fact] = await desk.facts()
+    assert (fact.status, fact.valid_from, fact.valid_to) == (FactStatus.ACTIVE, JANUARY, JANUARY)
+
+
 async def test_without_the_embedder_nothing_is_lost(desk: Desk):
     desk.embedder.down = True
     stored = await desk.say("Alice lives in Paris")

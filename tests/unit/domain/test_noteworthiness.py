@@ -37,6 +37,6 @@ def test_the_clock_is_the_last_reinforcement():
     assert noteworthiness_of(fact, at(0)).recency == pytest.approx(0.2 / math.e)
 
 
-@given(st.floats(0, 1), st.integers(0, 10**6), st.floats(0, 10**5))
+@given(st.floats(0, 1), st.integers(0, 10**6), st.floats(0, 7 * 10**5))
 def test_the_score_is_between_0_and_1(confidence, sources, days):
     assert 0 <= noteworthiness(confidence, sources, at(0), at(0) + timedelta(days=days)).score <= 1
