@@ -7,7 +7,8 @@ STAMP := $(VENV)/.set-up
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
-        format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage bench-answers clean
+        format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage \
+        bench-answers bench-extraction clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -81,6 +82,9 @@ bench-lineage: setup ## Measure lines and families of thousands of facts
 
 bench-answers: setup ## Measure how the time to read a model's answer grows with its length
 	@$(BIN)/python -m bench.answers
+
+bench-extraction: setup ## Measure what reading an event by a model that answers at once costs
+	@$(BIN)/python -m bench.extraction
 
 clean: ## Remove what setup and runs have made
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

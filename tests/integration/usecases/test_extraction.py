@@ -264,3 +264,18 @@ async def test_a_model_that_obeys_the_event_stores_nothing_that_way(bench: Extra
     assert reasons == ["", "other_subject", "other_scope", "other_scope", "instruction_to_agent"]
     [fact] = await bench.facts()
     assert (fact.text, fact.partition.owner_id, fact.partition.access_scope) == ("u1 plays cello", "u1", "team-a")
+
+
+async def test_what_the_database_cannot_hold_is_refused_and_told(bench: ExtractingBench):
+    await bench.say("I have a cat")
+    bench.model.answer = answer(
+        {"predicate": "pet", "value": "a\x00cat"},
+        {"predicate": "pet", "value": "dog", "action": "reject", "reason": "no\x00dog"},
+        {"predicate": "pet", "value": 10**400},
+        {"predicate": "pet", "value": "\ud83d"},
+        {"predicate": "pet", "value": "cat"},
+    )
+    told = await bench.outcomes()
+    assert [outcome for outcome, _, _ in told].count(CandidateOutcome.REJECTED) == 3
+    assert {"invalid_text", "no\ufffddog", "invalid_value"} <= {reason for _, _, reason in told}
+    assert "u1 pet cat" in {fact.text for fact in await bench.facts()}

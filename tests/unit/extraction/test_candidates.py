@@ -105,6 +105,7 @@ def test_what_only_describes_a_fact_is_read_leniently(said: dict[str, Any], read
         ({"predicate": "plays", "value": "c" * 4095}, "value_too_large"),
         ({"predicate": "plays", "value": "a\x00b", "text": "u1 plays"}, "invalid_value"),
         ({"predicate": "id", "value": 10**20}, "invalid_value"),
+        ({"predicate": "id", "value": 10**400}, "invalid_value"),
         ({**PLAYS, "qualifiers": "often"}, "invalid_qualifiers"),
         ({**PLAYS, "valid_to": "next summer"}, "invalid_valid_to"),
         ({**PLAYS, "valid_from": "2020", "valid_to": "2019"}, "invalid_interval"),

@@ -27,8 +27,10 @@ _TAKES_OVER = re.compile(
 
 _ASKS = re.compile(
     r"\b(?:store|save|record|add|write|insert|output|emit|extract|return|create|register|memori[sz]e|remember)\b"
-    r"[^.!?\n]{0,40}\b(?:facts?|memor(?:y|ies)|claims?|entr(?:y|ies)|ledger|json|subject|predicate|scope|database)\b"
-    r"|\bfrom now on,? (?:you|respond|answer|reply|act|always|never|treat|store)\b|\byou are (?:now|no longer)\b"
+    r"[^.!?\n]{0,40}\b(?:facts?|claims?|entr(?:y|ies)|ledger|json|subject|predicate|scope|database"
+    r"|(?:to|in|into) (?:your |the )?memory)\b"
+    r"|\bfrom now on,? (?:you|respond|answer|reply|act|always|never|treat|store)\b"
+    r"|\byou are (?:now|no longer) (?:an?|my|in|the|free|bound|allowed)\b"
     r"|\bset (?:the )?(?:subject|access.?scope|scope|owner|confidence|trust) (?:to|as|=)"
     r"|\b(?:assistant|agent|model|ai|chatbot|bot) (?:must|should|shall|has to|needs to|will always|will never)\b"
     r"|\bact as (?:a|an|if|my|the)\b|\bpretend (?:to be|that you|you are)\b"

@@ -64,7 +64,7 @@ class Taken:
     def refuse(self, text: str, reason: str) -> None:
         """Adds something that was refused."""
         if len(self.rejected) < MAX_REJECTED:
-            self.rejected.append(RejectedCandidate(text, reason))
+            self.rejected.append(RejectedCandidate(_storable(text), _storable(reason)))
         else:
             self._unlisted += 1
             last = RejectedCandidate(f"and {self._unlisted} more", "too_many_facts")
@@ -74,14 +74,15 @@ class Taken:
         if isinstance(read, RejectedCandidate):
             self.refuse(read.text, read.reason)
             return
-        key = candidate_key(self.event, read)
+        admitted = admit(self.event, read)
+        if isinstance(admitted, Rejection):
+            self.refuse(_shortened(read.text) or _claim_words(read), admitted.reason)
+            return
+        key = candidate_key(self.event, read)  # only what can be stored has one
         if key in self._keys:
             return  # said twice in one breath
         self._keys.add(key)
-        admitted = admit(self.event, read)
-        if isinstance(admitted, Rejection):
-            self.refuse(read.text or _claim_words(read), admitted.reason)
-        elif self._valid >= self.limit:
+        if self._valid >= self.limit:
             self.refuse(admitted.text, "too_many_facts")
         else:
             self._valid += 1
@@ -116,7 +117,7 @@ class _ItemReader:
         candidate = self._candidate(fact)
         refused = self._refusal(fact)
         if refused is not None:
-            yield RejectedCandidate(candidate.text or _claim_words(candidate), refused)
+            yield RejectedCandidate(_shortened(candidate.text) or _claim_words(candidate), refused)
             return
         yield candidate
         for name in fact.others:
@@ -205,6 +206,11 @@ def _text_of(value: Json) -> str:
 
 def _in_short(value: Json) -> str:
     return _shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _storable(text: str) -> str:
+    """Returns a text that the database takes: it takes no NUL."""
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
 
 
 def _shortened(text: str) -> str:
