@@ -15,7 +15,7 @@ from concord_server.cli.output import OutputFormat
 if TYPE_CHECKING:
     from concord import ProjectSettings, SettingsChange
 
-admin = typer.Typer(help="Look after projects.")
+admin = typer.Typer(help="Look after projects and the predicates of their claims.")
 projects = typer.Typer(help="List and create projects.")
 settings = typer.Typer(help="Look at and change what a project goes by.")
 
