@@ -80,12 +80,12 @@ class Taken:
             return
         key = candidate_key(self.event, read)  # only what can be stored has one
         if key in self._keys:
-            return  # said twice in one breath
-        self._keys.add(key)
-        if self._valid >= self.limit:
-            self.refuse(admitted.text, "too_many_facts")
+            self.refuse(_shortened(admitted.text), "said_twice")
+        elif self._valid >= self.limit:
+            self.refuse(_shortened(admitted.text), "too_many_facts")
         else:
             self._valid += 1
+            self._keys.add(key)
             self.candidates.append(read)
 
 
