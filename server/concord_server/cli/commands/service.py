@@ -106,7 +106,8 @@ def serve(
     """Run the service until Ctrl-C or SIGTERM.
 
     Prints "listening on HOST:PORT" once the port is bound. Everything can also be set by CONCORD_<NAME> in the
-    environment (CONCORD_LISTEN, CONCORD_DATA_DIR, CONCORD_DATABASE_URL, …); a flag wins.
+    environment (CONCORD_LISTEN, CONCORD_DATA_DIR, CONCORD_DATABASE_URL, …); a flag wins. A language model is set
+    there alone: CONCORD_LLM_MODEL, CONCORD_LLM_BASE_URL and CONCORD_LLM_API_KEY, see docs/model.md.
     """
     given = settings(
         listen=listen,
