@@ -78,6 +78,14 @@ def test_a_contradiction_that_is_backed_by_what_differs_or_declared_keeps_its_pr
     assert max(map(judgement.probability, denied)) > Thresholds().supersede_probability
 
 
+def test_another_value_that_may_hold_besides_is_an_extension():
+    for statement, known in (("Ada has a cat", "Ada has a dog"), ("Ada read Emma", "Ada read Persuasion")):
+        judgement = judged(statement, known, CONTRADICTION)
+        assert judgement.largest() is Relation.EXTENSION
+        assert judgement.discrepancies == (Discrepancy.VALUE,)
+    assert judged("Actually Ada read Emma", "Ada read Persuasion", CONTRADICTION).largest() is Relation.CORRECTION
+
+
 def test_the_same_text_is_the_same_whatever_was_fitted():
     judgement = judged("ana lives in OSLO.", "Ana lives in Oslo", CONTRADICTION)
     assert judgement.probability(Relation.SAME) > 0.99

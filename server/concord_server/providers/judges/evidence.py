@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from concord_server.domain.discrepancies.alignment import Alignment, Statement, align, read
+from concord_server.domain.discrepancies.company import stands_beside
 from concord_server.domain.discrepancies.detect import find_all
 from concord_server.domain.discrepancies.lexicon import related, synonyms
 from concord_server.domain.discrepancies.mentions import Mention
@@ -89,6 +90,7 @@ class Evidence:
         reworded: whether either has a content word that the other lacks.
         synonymous: whether every such word has a synonym on the other side, and nothing was found.
         same_frame: whether the statement is the known fact with other quantities in the same places.
+        beside: whether what it names instead may hold besides what the known fact names.
     """
 
     same_text: bool
@@ -104,6 +106,7 @@ class Evidence:
     reworded: bool
     synonymous: bool
     same_frame: bool
+    beside: bool
 
     @property
     def only(self) -> bool:
@@ -147,6 +150,7 @@ def gather(statement: str, known: str, similarity: float) -> Evidence:
         reworded=bool(alignment.statement.extra or alignment.known.extra),
         synonymous=bool(swaps),
         same_frame=_same_frame(statement, known, ours, theirs),
+        beside=stands_beside(alignment, findings),
     )
 
 

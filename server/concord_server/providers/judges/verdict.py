@@ -14,6 +14,9 @@ VETOED = 0.05
 UNBACKED = 0.7
 """Probability of a contradiction that only the model sees, at most: not enough to replace a fact."""
 
+BESIDE = 0.3
+"""Probability of a contradiction between values that may hold side by side, at most: there it is the exception."""
+
 _CORRECTS = re.compile(
     r"\b(?:actually|correction|corrected|in fact|contrary to|"
     r"(?:was|were|is|are) (?:wrong|mistaken|incorrect|an error)|"
@@ -47,6 +50,8 @@ def decide(evidence: Evidence, fitted: Mapping[Relation, float], statement: str,
         _move(p, Relation.CONTRADICTION, Relation.DISTINCT, keep=0.0)
     if _CORRECTS.search(statement):
         _move(p, Relation.CONTRADICTION, Relation.CORRECTION, keep=0.0)
+    elif evidence.beside:
+        _move(p, Relation.CONTRADICTION, Relation.EXTENSION, keep=BESIDE)
     elif not evidence.backs_contradiction:
         _move(p, Relation.CONTRADICTION, Relation.EXTENSION, keep=UNBACKED)
     return Judgement(p, kinds, _rationale(p, evidence), judge)
