@@ -88,6 +88,7 @@ bench-answers: setup ## Measure how the time to read a model's answer grows with
 
 bench-extraction: setup ## Measure what reading an event by a model that answers at once costs
 	@$(BIN)/python -m bench.extraction
+
 LLAMA := var/llama
 
 llama: setup ## Try the service on llama.cpp's server with a very small model (builds it first: up to an hour)

@@ -235,6 +235,20 @@ class TestFailures:
 
 
 class TestKeys:
+    async def test_what_the_environment_holds_for_the_sdk_is_not_sent(
+        self, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-other")
+        monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-other-admin")
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+        monkeypatch.setenv("OPENAI_ORG_ID", "org-other")
+        monkeypatch.setenv("OPENAI_PROJECT_ID", "project-other")
+        monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Token: other")
+        model = OpenAIModel(Endpoint(server.url, MODEL), Dialects(), SystemClock())
+        await model.ask(REQUEST)
+        await model.close()
+        assert "other" not in " ".join(server.received[0].headers.values())
+
     async def test_a_key_is_in_no_error_no_log_and_no_repr(
         self, server: ModelServer, model: OpenAIModel, caplog: pytest.LogCaptureFixture
     ):

@@ -75,6 +75,9 @@ class OpenAIModel:
             timeout=endpoint.timeout,
             max_retries=0,
         )
+        # What the environment holds for the SDK is meant for another endpoint.
+        self._client.organization = self._client.project = None
+        self._client._custom_headers = {}
 
     @property
     def name(self) -> str:
