@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Boolean,
     ColumnElement,
     Executable,
@@ -24,16 +25,26 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    insert,
+    literal,
     or_,
     select,
     update,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from concord_server.domain.enums import CandidateOutcome, EventState, RunState
-from concord_server.domain.runs import COUNTS, UNFINISHED
+from concord_server.domain.runs import COUNTS, UNFINISHED, MessageKind
 from concord_server.storage.columns import TIMESTAMP
-from concord_server.storage.event_tables import event_candidates, event_subjects, events, run_events, runs
+from concord_server.storage.event_tables import (
+    event_candidates,
+    event_subjects,
+    events,
+    run_events,
+    run_messages,
+    runs,
+)
 from concord_server.storage.events import WAITING
 from concord_server.storage.statements import PROJECT
 
@@ -41,6 +52,7 @@ _NOT_APPLIED = (CandidateOutcome.DUPLICATE.value, CandidateOutcome.REJECTED.valu
 
 _RUN = bindparam("run", type_=Uuid)
 _EVENT = bindparam("event", type_=Uuid)
+_MOMENT: BindParameter[datetime] = bindparam("moment", type_=TIMESTAMP)
 _LEASE_ID = bindparam("lease_id", type_=Uuid)
 _HAS_MODEL: ColumnElement[bool] = bindparam("has_model", type_=Boolean)
 _UNTIL = func.clock_timestamp() + bindparam("lease", type_=Interval)
@@ -122,8 +134,13 @@ def _hold() -> Executable:
     kept = select(event_subjects.c.subject_id).where(
         event_subjects.c.project_id == PROJECT, _THIS_SUBJECT, event_subjects.c.lease_owner == _LEASE_ID
     )
+    applied = select(event_candidates.c.candidate_key).where(
+        event_candidates.c.project_id == PROJECT,
+        event_candidates.c.event_id == _EVENT,
+        event_candidates.c.outcome.not_in(_NOT_APPLIED),
+    )
     return (
-        select(events.c.event_id)
+        select(events.c.event_id, func.array(applied.scalar_subquery(), type_=ARRAY(Text)).label("applied"))
         .where(
             events.c.project_id == PROJECT,
             events.c.event_id == _EVENT,
@@ -131,13 +148,13 @@ def _hold() -> Executable:
             events.c.attempts == bindparam("attempt", type_=Integer),
             kept.exists(),
         )
-        .with_for_update()
+        .with_for_update(of=events)
     )
 
 
-def _count() -> Executable:
+def _count() -> ReturningUpdate[Any]:
     """Adds to a run's counts, and takes the sequences of an outcome and, if it is time, of progress."""
-    moment: ColumnElement[datetime] = bindparam("moment", type_=TIMESTAMP)
+    moment = _MOMENT
     pause = bindparam("pause", type_=Interval)
     due = or_(runs.c.progress_time.is_(None), runs.c.progress_time <= moment - pause)
     added = {name: runs.c[name] + bindparam(f"more_{name}", type_=Integer) for name in COUNTS}
@@ -151,6 +168,32 @@ def _count() -> Executable:
         )
         .returning(*runs.c)
     )
+
+
+def _told(**ended: object) -> Executable:
+    """Ends an event's attempt, takes it from every run's list, counts it and tells its outcome; returns its run.
+
+    One statement, since each costs more than what it does. Nothing is returned when the run has told its summary.
+
+    Args:
+        ended: what the event is now, by column. No parameter may be named like a column: it would be set to it.
+    """
+    event = update(events).where(events.c.project_id == PROJECT, events.c.event_id == _EVENT)
+    counted = _count().cte("counted")
+    message = insert(run_messages).from_select(
+        ["project_id", "run_id", "sequence", "kind", "payload", "create_time"],
+        select(
+            counted.c.project_id,
+            counted.c.run_id,
+            counted.c.sequence - case((counted.c.progress_time == _MOMENT, 1), else_=0),
+            literal(MessageKind.OUTCOME.value, Text()),
+            bindparam("outcome", type_=run_messages.c.payload.type),
+            _MOMENT,
+        ),
+    )
+    gone = delete(run_events).where(run_events.c.project_id == PROJECT, run_events.c.event_id == _EVENT)
+    parts = (event.values(update_time=_MOMENT, **ended).cte("ended"), gone.cte("gone"), message.cte("message"))
+    return select(counted).add_cte(*parts)
 
 
 def _left() -> Executable:
@@ -187,14 +230,20 @@ EXTEND = (
     .values(lease_until=_UNTIL)
 )
 HOLD = _hold()
-APPLIED = select(event_candidates.c.candidate_key).where(
-    event_candidates.c.project_id == PROJECT,
-    event_candidates.c.event_id == _EVENT,
-    event_candidates.c.outcome.not_in(_NOT_APPLIED),
-)
 END = update(events).where(events.c.project_id == PROJECT, events.c.event_id == bindparam("ended", type_=Uuid))
-SETTLED = delete(run_events).where(run_events.c.project_id == PROJECT, run_events.c.event_id == _EVENT)
-COUNT = _count()
+DONE = _told(
+    state=EventState.DONE.value,
+    error_reason="",
+    error_message="",
+    partial=bindparam("new_partial", type_=Boolean),
+    extraction=None,
+)
+FAILED = _told(
+    state=bindparam("new_state", type_=Text),
+    retry_time=bindparam("new_retry_time", type_=TIMESTAMP),
+    error_reason=bindparam("new_reason", type_=Text),
+    error_message=bindparam("new_message", type_=Text),
+)
 LEFT = _left()
 OPEN = select(runs).where(runs.c.project_id == PROJECT, runs.c.run_id == _RUN, ~runs.c.told).with_for_update()
 LEAVE = delete(run_events).where(*_BEFORE_RUN)

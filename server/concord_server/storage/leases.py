@@ -19,11 +19,11 @@ from concord_server.ports.events import Lease, Settled
 from concord_server.storage.event_rows import event_from_row
 from concord_server.storage.event_tables import event_candidates, events, runs
 from concord_server.storage.lease_statements import (
-    APPLIED,
     BEGIN,
-    COUNT,
+    DONE,
     END,
     EXTEND,
+    FAILED,
     HOLD,
     IN_HAND,
     LEAVE,
@@ -32,7 +32,6 @@ from concord_server.storage.lease_statements import (
     OPEN,
     ORPHANS,
     RELEASE,
-    SETTLED,
     TAKE,
     THIS_RUN,
 )
@@ -53,6 +52,7 @@ MAX_WORDS = 1000
 """Of the words of something that a model said and that was refused, so much is kept."""
 
 NO_MODEL = "NO_MODEL"
+_INSERT_CANDIDATES = insert(event_candidates)
 _NO_MODEL_MESSAGE = "no model is configured, and {count} events came without candidates; they still wait"
 
 
@@ -98,32 +98,30 @@ class PostgresLeases:
         held = await self._first(HOLD, event=event.event_id, attempt=event.attempts, **_kept(lease))
         if held is None:
             raise LeaseLostError(f"event {event.event_id} was taken up by another worker")
-        return frozenset(row.candidate_key for row in await self._rows(APPLIED, event=event.event_id))
+        return frozenset(held.applied)
 
     async def settle(
         self, lease: Lease, event: Event, settled: Sequence[Settled], now: datetime, *, partial: bool = False
     ) -> None:
         """Marks the event done, keeps what became of its candidates, and lets its run tell so; last of all."""
-        done = {"state": EventState.DONE.value, "error_reason": "", "error_message": "", "update_time": now}
-        done |= {"partial": partial, "extraction": None}
-        await self._execute(END.values(**done), ended=event.event_id)
         rows = [self._candidate_row(event, position, one, now) for position, one in enumerate(settled)]
         if rows:
-            await self._context.statements.execute(insert(event_candidates), rows)
+            await self._context.statements.execute(_INSERT_CANDIDATES, rows)
         more = progress_of([one.outcome for one in settled])
-        await self._tell(lease.run_id, event, EventState.DONE, settled, more, now)
+        outcome = outcome_document(event.event_id, EventState.DONE, settled)
+        await self._tell(DONE, lease.run_id, event, outcome, more, now, new_partial=partial)
 
     async def fail(self, lease: Lease, event: Event, setback: Setback, failure: Failure, now: datetime) -> None:
         """Marks the attempt failed, and lets the run tell so; last of all."""
         failed = {
-            "state": setback.state.value,
-            "retry_time": setback.retry_time,
-            "error_reason": failure.reason,
-            "error_message": failure.message,
-            "update_time": now,
+            "new_state": setback.state.value,
+            "new_retry_time": setback.retry_time,
+            "new_reason": failure.reason,
+            "new_message": failure.message,
         }
-        await self._execute(END.values(**failed), ended=event.event_id)
-        await self._tell(lease.run_id, event, setback.state, (), progress_of((), failed=True), now)
+        outcome = outcome_document(event.event_id, setback.state, ())
+        more = progress_of((), failed=True)
+        await self._tell(FAILED, lease.run_id, event, outcome, more, now, **failed)
 
     async def put_back(self, lease: Lease, event: Event, now: datetime) -> None:
         """Lets the event wait again, as if it had not been taken up; after :meth:`hold`."""
@@ -171,23 +169,21 @@ class PostgresLeases:
 
     async def _tell(
         self,
+        ended: Executable,
         run_id: UUID,
         event: Event,
-        state: EventState,
-        settled: Sequence[Settled],
+        outcome: dict[str, Any],
         more: Progress,
         now: datetime,
+        **values: object,
     ) -> None:
-        """Counts an event, which locks the run's row until the commit, and tells of it."""
-        await self._execute(SETTLED, event=event.event_id)
-        added = {f"more_{name}": count for name, count in counts_of(more).items()}
-        pause = timedelta(seconds=PROGRESS_SECONDS)
-        row = await self._first(COUNT, run=run_id, moment=now, pause=pause, **added)
+        """Ends the attempt, counts the event, which locks the run's row until the commit, and tells of it."""
+        values |= {f"more_{name}": count for name, count in counts_of(more).items()}
+        values |= {"moment": now, "pause": timedelta(seconds=PROGRESS_SECONDS), "outcome": outcome}
+        row = await self._first(ended, run=run_id, event=event.event_id, **values)
         if row is None:
             return
         due = row.progress_time == now
-        outcome = outcome_document(event.event_id, state, settled)
-        await self._message(run_id, row.sequence - int(due), MessageKind.OUTCOME, outcome, now)
         if due:
             run = run_from_row(row)
             left = eta(run.extract, run.start_time, now)
@@ -220,10 +216,6 @@ class PostgresLeases:
     async def _first(self, statement: Executable, **parameters: object) -> Row[Any] | None:
         row: Row[Any] | None = (await self._execute(statement, **parameters)).one_or_none()
         return row
-
-    async def _rows(self, statement: Executable, **parameters: object) -> Sequence[Row[Any]]:
-        rows: Sequence[Row[Any]] = (await self._execute(statement, **parameters)).all()
-        return rows
 
 
 def _kept(lease: Lease) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class Statements:
 
     async def execute(self, statement: Executable, parameters: Parameters | None = None) -> CursorResult[Any]:
         """Executes a statement; a sequence of parameters executes it once for each."""
+        if isinstance(parameters, Sequence) and len(parameters) == 1:
+            parameters = parameters[0]  # a sequence takes two round trips more
         try:
             with translated_errors():
                 return await self._connection.execute(statement, parameters)
