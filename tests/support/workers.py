@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import select
 import subprocess
 import sys
 import time
@@ -39,18 +40,25 @@ CITIES = ("Lagos", "Oslo", "Porto", "Quito")
 
 
 @contextmanager
-def started(*arguments: str, url: str, line: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Runs a command until the block ends; yields it with what follows ``line`` on its first line."""
+def launched(*arguments: str, url: str) -> Iterator[subprocess.Popen[str]]:
+    """Runs a command until the block ends."""
     environment = {**os.environ, "CONCORD_DATABASE_URL": url, "CONCORD_LOG_LEVEL": "error"}
     process = subprocess.Popen([*CLI, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
     try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def started(*arguments: str, url: str, line: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Runs a command until the block ends; yields it with what follows ``line`` on its first line."""
+    with launched(*arguments, url=url) as process:
         assert process.stdout is not None
         first = process.stdout.readline()
         assert first.startswith(line), first
         yield process, first.removeprefix(line).strip()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def serving(url: str, workers: int = 0) -> AbstractContextManager[tuple[subprocess.Popen[str], str]]:
@@ -116,24 +124,34 @@ class Fleet:
     lease: float
     stack: ExitStack
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    starting: set[int] = field(default_factory=set)
     kills: int = 0
 
     def add(self) -> None:
         """Starts a worker, and returns once it works."""
-        self.processes.append(self._start())
+        process, _ = self.stack.enter_context(
+            started("work", "--lease", str(self.lease), url=self.url, line="working")
+        )
+        self.processes.append(process)
 
     def kill(self, number: int) -> None:
         """Ends a worker with no chance to say so, and starts another in its place."""
         self.processes[number].kill()
         self.processes[number].wait()
         self.kills += 1
-        self.processes[number] = self._start()
+        waiting = launched("work", "--lease", str(self.lease), url=self.url)
+        self.processes[number] = self.stack.enter_context(waiting)
+        self.starting.add(number)
 
-    def _start(self) -> subprocess.Popen[str]:
-        process, _ = self.stack.enter_context(
-            started("work", "--lease", str(self.lease), url=self.url, line="working")
-        )
-        return process
+    def at_work(self) -> list[int]:
+        """Returns the numbers of the workers that work by now."""
+        for number in list(self.starting):
+            output = self.processes[number].stdout
+            assert output is not None
+            if select.select([output], [], [], 0)[0]:
+                assert output.readline().startswith("working")
+                self.starting.remove(number)
+        return [number for number in range(len(self.processes)) if number not in self.starting]
 
 
 @dataclass(frozen=True)
@@ -174,6 +192,8 @@ def is_open(client: Client, run: Run) -> bool:
 
 
 def kill_at_random(fleet: Fleet, chance: random.Random, longest: float) -> None:
-    """Waits for up to so many seconds, and kills one of the workers."""
+    """Waits for up to so many seconds, and kills one of the workers that work by then, if there is one."""
     time.sleep(chance.uniform(0.05, longest))
-    fleet.kill(chance.randrange(len(fleet.processes)))
+    working = fleet.at_work()
+    if working:
+        fleet.kill(chance.choice(working))
