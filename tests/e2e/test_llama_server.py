@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,12 @@ FIND = (
 )
 """Prints where the weights are; importing the package would need what it is a plugin of."""
 
-pytestmark = pytest.mark.skipif(
-    not PYTHON, reason="CONCORD_TEST_LLAMA_PYTHON names no Python with llama.cpp's server; see make llama"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not PYTHON, reason="CONCORD_TEST_LLAMA_PYTHON names no Python with llama.cpp's server; see make llama"
+    ),
+    pytest.mark.timeout(900),
+]
 
 SCHEMA = {
     "type": "object",
@@ -94,7 +98,7 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
 
 @pytest.fixture
 def model(url: str) -> OpenAIModel:
-    return OpenAIModel(Endpoint(url, "smollm2", timeout=240.0), Dialects(), SystemClock())
+    return OpenAIModel(Endpoint(url, "smollm2", timeout=800.0), Dialects(), SystemClock())
 
 
 async def test_its_answers_come_in_a_format_that_is_learned_and_then_asked_for_at_once(model: OpenAIModel):
@@ -108,6 +112,6 @@ async def test_its_answers_come_in_a_format_that_is_learned_and_then_asked_for_a
 
 async def test_a_judges_question_is_answered(model: OpenAIModel):
     pair = JudgePair("Ana lives in Oslo", "Ana lives in Lagos", 0.9, "ana", "p")
-    answer = await model.ask(question(pair))
+    answer = await model.ask(replace(question(pair), max_tokens=16))
     assert isinstance(answer, ModelAnswer)
     assert answer.probabilities is None or abs(sum(answer.probabilities.values()) - 1.0) < 1e-6
