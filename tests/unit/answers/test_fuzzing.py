@@ -172,6 +172,12 @@ def test_megabytes_of_an_open_string_are_cut_off() -> None:
     )
 
 
+def test_half_a_character_is_replaced_wherever_it_stands() -> None:
+    said = '{"facts": [{\ud800: \udfff, "predicate": "a\ud800b", "value": "\\udfff"}]}'
+    [item] = result_of(said).items
+    json.dumps(item, ensure_ascii=False).encode("utf-8")  # fails for half a character
+
+
 def test_deep_nesting_is_cut_and_told() -> None:
     deep = (
         '{"facts": [{"predicate": "p", "value": ' + "[" * 5000 + "]" * 5000 + '}, {"predicate": "q", "value": 1}]}'

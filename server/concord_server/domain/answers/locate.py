@@ -10,6 +10,7 @@ from typing import NamedTuple
 from concord_server.domain.answers.answer import Answer, Loss, UnreadableAnswer
 from concord_server.domain.answers.reader import Read, ValueReader, begins_value
 from concord_server.domain.answers.shapes import holds
+from concord_server.domain.answers.tokens import paired
 from concord_server.domain.values import Json
 
 MAX_ANSWER_CHARACTERS = 1 << 19
@@ -48,7 +49,7 @@ def read_answer(text: str, wanted: Collection[str], *, complete: bool = True) ->
         complete: false when the text was cut off at the limit of its length.
     """
     whole = complete and len(text) <= MAX_ANSWER_CHARACTERS
-    content = _unquoted(text[:MAX_ANSWER_CHARACTERS])
+    content = paired(_unquoted(text[:MAX_ANSWER_CHARACTERS]))
     found = _values(content, wanted, whole=whole)
     if not found:
         if not whole:
