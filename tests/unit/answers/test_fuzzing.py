@@ -172,9 +172,10 @@ def test_megabytes_of_an_open_string_are_cut_off() -> None:
     )
 
 
-def test_half_a_character_is_replaced_wherever_it_stands() -> None:
-    said = '{"facts": [{\ud800: \udfff, "predicate": "a\ud800b", "value": "\\udfff"}]}'
-    [item] = result_of(said).items
+@pytest.mark.parametrize("value", ["\ud800", '"a\ud800b"', '"\\udfff"', "{k: \ud800 \udfff}"])
+def test_half_a_character_is_replaced_wherever_it_stands(value: str) -> None:
+    [item] = result_of('{"facts": [{"predicate": "p", "value": ' + value + "}]}").items
+    assert "\N{REPLACEMENT CHARACTER}" in json.dumps(item, ensure_ascii=False)
     json.dumps(item, ensure_ascii=False).encode("utf-8")  # fails for half a character
 
 
