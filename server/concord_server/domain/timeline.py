@@ -255,12 +255,18 @@ def _in_order(assertions: Iterable[Assertion]) -> list[Assertion]:
     for assertion in taking_part:
         time, rank, assertion_id = assertion.order
         if assertion.kind is AssertionKind.AMEND:
-            own = [t for t in times.get(assertion.fact_id, ()) if assertion.end is None or t < assertion.end]
+            own = [t for t in times.get(assertion.fact_id, ()) if _begins_before(t, assertion)]
             if not own:
                 continue
             time = max(own)
         placed.append(((time, rank, assertion_id), assertion))
     return [assertion for _, assertion in sorted(placed, key=lambda pair: pair[0])]
+
+
+def _begins_before(time: datetime, amendment: Assertion) -> bool:
+    """Whether a statement at ``time`` is one that an amendment ends; one of an instant ends when it begins."""
+    at_instant = amendment.time == amendment.end == time
+    return amendment.end is None or time < amendment.end or at_instant
 
 
 def _join(segments: list[Segment]) -> list[Segment]:

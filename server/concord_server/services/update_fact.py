@@ -162,7 +162,8 @@ class UpdateFact:
         if not statements:
             return before.assertions
         end = fact.valid_to if ends else None
-        within = [a for a in statements if a.time >= fact.valid_from and (end is None or a.time < end)]
+        start = fact.valid_from  # of an occurrence that ends when it begins it is the one time within
+        within = [a for a in statements if a.time >= start and (end is None or a.time < end or a.time == start)]
         overruled = {a.assertion_id for a in statements} - {a.assertion_id for a in within}
         added: list[Assertion] = []
         if all(a.time != fact.valid_from for a in within):

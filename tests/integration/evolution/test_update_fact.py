@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 from concord_server.domain.confidence import confidence
-from concord_server.domain.enums import FactChange, FactStatus, Volatility
+from concord_server.domain.enums import FactChange, FactStatus, FactType, Volatility
 from concord_server.domain.errors import (
     EtagMismatchError,
     FactNotFoundError,
@@ -17,7 +17,7 @@ from concord_server.domain.errors import (
     InvalidFieldsError,
     SlotOccupiedError,
 )
-from concord_server.domain.model import Fact
+from concord_server.domain.model import Fact, SourceInput
 from concord_server.services.update_fact import FactUpdate
 
 from tests.integration.evolution.conftest import World, day
@@ -45,6 +45,20 @@ async def test_an_end_can_be_taken_back(world: World):
     fact = (await world.claim("Acme", 0, valid_to=day(10))).fact
     assert (await world.update(fact, valid_to=None)).valid_to is None
     assert await world.values(as_of=day(15)) == ["Acme"]
+
+
+async def test_an_occurrence_can_be_given_the_one_instant_that_it_took(world: World):
+    first, second = (SourceInput(external_id=f"observer {number}") for number in (1, 2))
+    said = [
+        await world.say("Lightning struck", type=FactType.EVENT, valid_from=day(0), valid_to=day(1), source=source)
+        for source in (first, second)
+    ]
+    fact = said[0].fact
+    brief = await world.update(fact, valid_to=day(0))
+    assert (brief.status, brief.valid_from, brief.valid_to) == (ACTIVE, day(0), day(0))
+    await world.withdraw(external_id="observer 1")
+    [left] = await world.facts()
+    assert (left.status, left.valid_to, left.source_count) == (ACTIVE, day(0), 1)
 
 
 async def test_an_end_can_be_moved(world: World):

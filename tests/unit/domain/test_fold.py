@@ -91,6 +91,12 @@ def test_an_interval_that_would_be_inverted_is_absent():
     assert shape(fold([said(1, "A", 1, end=0), said(2, "B", 3)])) == [("B", 3, None)]
 
 
+def test_what_a_caller_says_took_an_instant_did():
+    told = [said(1, "A", 1, end=3), said(2, "A", 1, end=3, fact=1), said(3, "A", 1, kind=AMEND, end=1, fact=1)]
+    assert shape(fold(told)) == [("A", 1, 1)]
+    assert shape(fold(told[1:])) == [("A", 1, 1)]
+
+
 def test_segments_name_their_assertions_in_order():
     segments = fold([said(3, "A", 5), said(1, "A", 1), said(2, "B", 3, state=AssertionState.QUARANTINED)])
     assert [[a.assertion_id for a in s.assertions] for s in segments] == [[uid(1), uid(3)]]
