@@ -37,7 +37,7 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: str) -> None:
     chance = random.Random(5)
-    given = mixed_events(subjects=8, days=range(10))
+    given = mixed_events(subjects=6, days=range(7))
     with ExitStack() as stack:
         _, address = stack.enter_context(serving(database_url))
         fleet = Fleet(database_url, lease=1, stack=stack)
@@ -47,7 +47,7 @@ def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: 
             ids = [appended.event_id for appended in killed.append_events(given)]
             calm.append_events(given)
             run = killed.start_run(EXTRACT)
-            while is_open(killed, run) and fleet.kills < 5:
+            while is_open(killed, run) and fleet.kills < 4:
                 kill_at_random(fleet, chance, longest=0.3)
             told = told_of(killed, [run], ids)
             assert fleet.kills > 0
@@ -59,7 +59,7 @@ def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: 
 
 
 def test_two_runs_at_once_share_the_work_of_several_workers(database_url: str) -> None:
-    given = mixed_events(subjects=10, days=range(3))
+    given = mixed_events(subjects=8, days=range(3))
     with ExitStack() as stack:
         _, address = stack.enter_context(serving(database_url))
         client = stack.enter_context(Client(address, project="shared"))
