@@ -27,6 +27,7 @@ from concord import (
     JsonValue,
     Run,
     RunScope,
+    RunStage,
     Trust,
 )
 
@@ -107,7 +108,8 @@ def append(client: Client, events: Sequence[EventInput]) -> None:
 def consolidate(client: Client, *, dry: bool = False) -> None:
     """Works what waits, or plans to, and prints what became of each candidate, in the order of the events' times."""
     print("planned:" if dry else "run:")
-    for message in client.consolidate(RunScope(CUSTOMER, validate_only=dry)):
+    scope = RunScope(CUSTOMER, stages=[RunStage.EXTRACT], validate_only=dry)
+    for message in client.consolidate(scope):
         if isinstance(message.update, EventOutcome):
             for candidate in message.update.candidates:
                 print(f"  {shown(candidate)}")

@@ -13,6 +13,7 @@ from concord_server.ports.briefing import FactCounts
 from concord_server.services.briefing import Briefing
 
 from tests.contract.ledger_values import CONFLICT, FACT, NOW
+from tests.contract.observation_values import OBSERVATION
 
 FOUND = SearchResult(FACT, similarity=0.5, text_rank=0.25, score=0.03125)
 RANKED = RankedFact(FACT, Noteworthiness(0.375, 0.0625, 0.125))
@@ -22,6 +23,7 @@ BRIEFING = Briefing(
     entity=EntityRef("Person", "ada"),
     facts=Page([FACT], None, 1),
     counts=FactCounts({FactType.MEASUREMENT: 3}, {FactStatus.ACTIVE: 2, FactStatus.DISPUTED: 1}),
+    observations=[OBSERVATION],
     open_conflicts=[CONFLICT],
     markdown="# ada (Person)",
     generate_time=NOW,

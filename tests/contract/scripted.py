@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 from concord.v1.admin_service_pb2_grpc import AdminServiceStub
 from concord.v1.briefing_service_pb2_grpc import BriefingServiceStub
+from concord.v1.consolidate_service_pb2_grpc import ConsolidateServiceStub
 from concord.v1.evolution_service_pb2_grpc import EvolutionServiceStub
 from concord.v1.reconcile_service_pb2_grpc import ReconcileServiceStub
 from concord_server.api.admin_usecases import AdminUseCases
@@ -21,6 +22,7 @@ from concord_server.api.usecases import UseCases
 from concord_server.domain.enums import Cardinality
 from concord_server.domain.errors import ConcordError
 from concord_server.domain.lineage import FamilyPage
+from concord_server.domain.observations import FoundObservation
 from concord_server.domain.predicates import Predicate, PredicateSuggestion
 from concord_server.domain.project_settings import ProjectSettings
 from concord_server.domain.projects import Project
@@ -29,6 +31,7 @@ from concord_server.services.batch import BatchItem
 from concord_server.services.batch_get_facts import FoundFacts
 from concord_server.services.branch import Branched
 from concord_server.services.context import CallContext
+from concord_server.services.events import Requeued
 from concord_server.services.merge_entities import MergeReceipt
 from concord_server.services.results import FactDetails
 from concord_server.services.withdraw_source import Withdrawal
@@ -37,6 +40,7 @@ from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-unty
 from tests.contract.briefing_values import BRIEFING, CHECK, ENTITY, FOUND, RANKED
 from tests.contract.event_values import APPENDED, EVENT, MATCH, MESSAGES, RUN
 from tests.contract.ledger_values import CONFLICT, DECISION, FACT, NOW, RESULT, VERSION
+from tests.contract.observation_values import OBSERVATION, OBSERVATION_VERSION
 from tests.support.watching import FakeTiming, MemoryLog
 
 Answer = Callable[..., Awaitable[Any]]
@@ -146,6 +150,7 @@ class ScriptedLinks:
 class BriefingScript:
     """What the use cases of BriefingService answer."""
 
+    search_observations: Scripted = field(default_factory=lambda: Scripted([FoundObservation(OBSERVATION, 0.75)]))
     search_facts: Scripted = field(default_factory=lambda: Scripted([FOUND]))
     get_entity_briefing: Scripted = field(default_factory=lambda: Scripted(BRIEFING))
     list_noteworthy_facts: Scripted = field(default_factory=lambda: Scripted(Page([RANKED], None, 1)))
@@ -206,7 +211,12 @@ class ConsolidateScript:
     get_event: Scripted = field(default_factory=lambda: Scripted(EVENT))
     list_events: Scripted = field(default_factory=lambda: Scripted(Page([EVENT], None, 1)))
     search_events: Scripted = field(default_factory=lambda: Scripted([MATCH]))
-    retry_events: Scripted = field(default_factory=lambda: Scripted(3))
+    retry_events: Scripted = field(default_factory=lambda: Scripted(Requeued(3, 2)))
+    list_observations: Scripted = field(default_factory=lambda: Scripted(Page([OBSERVATION], None, 1)))
+    get_observation: Scripted = field(default_factory=lambda: Scripted((OBSERVATION, [FACT])))
+    list_observation_versions: Scripted = field(
+        default_factory=lambda: Scripted(Page([OBSERVATION_VERSION], None, 1))
+    )
 
     def use_cases(self) -> ConsolidateUseCases:
         """Returns the use cases for a server."""
@@ -333,6 +343,11 @@ class Edge:
     def admin(self) -> Any:
         """Calls AdminService."""
         return AdminServiceStub(self.channel)
+
+    @property
+    def consolidate(self) -> Any:
+        """Calls ConsolidateService."""
+        return ConsolidateServiceStub(self.channel)
 
     @property
     def evolution(self) -> Any:

@@ -160,7 +160,6 @@ async def test_the_caller_is_looked_at_before_its_request(edge: Edge):
 
 
 UNIMPLEMENTED = [
-    "ConsolidateService/ListObservations",
     "AdminService/GetStats",
     "AdminService/ExportFacts",
 ]

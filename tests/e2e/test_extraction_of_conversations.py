@@ -20,6 +20,8 @@ from concord import (
     EventMessage,
     EventOutcome,
     Run,
+    RunScope,
+    RunStage,
     RunState,
 )
 
@@ -108,7 +110,7 @@ def _append(client: Client, conversations: Conversations) -> list[AppendedEvent]
 
 
 def _consolidate(client: Client) -> tuple[Run, list[EventOutcome]]:
-    run = client.start_run()
+    run = client.start_run(RunScope(stages=[RunStage.EXTRACT]))
     told = [message.update for message in client.watch_run(run.run_id)]
     assert isinstance(told[-1], Run)
     return told[-1], [update for update in told if isinstance(update, EventOutcome)]

@@ -101,7 +101,7 @@ def test_without_a_model_everything_says_so_plainly(database_url: str, tmp_path:
     with serving(database_url, log) as address:
         assert (health(address, ""), health(address, EXTRACTION)) == ("SERVING", "NOT_SERVING")
         tell(address, "plain")
-        ended = run_concord("consolidate", "--target", address, "--project", "plain")
+        ended = run_concord("consolidate", "--stage", "extract", "--target", address, "--project", "plain")
         assert (ended.returncode, "no model is configured" in ended.stderr) == (6, True)
         assert "CONCORD_LLM_MODEL" in ended.stderr
         with Client(address, project="plain") as client:
@@ -128,7 +128,7 @@ def modelled(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def consolidate(address: str, project: str) -> Ended:
-    return run_concord("consolidate", "--target", address, "--project", project)
+    return run_concord("consolidate", "--stage", "extract", "--target", address, "--project", project)
 
 
 def test_a_model_takes_facts_and_what_is_not_in_the_text_is_refused(modelled: Modelled):

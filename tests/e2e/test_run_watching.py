@@ -22,6 +22,8 @@ from concord import (
     EventOutcome,
     Run,
     RunMessage,
+    RunScope,
+    RunStage,
     RunState,
 )
 
@@ -81,7 +83,7 @@ def test_a_watch_goes_on_over_restarts_without_gap_or_repeat(restarted: Restarte
     given = events()
     with Client(restarted.service.target, project="meters") as client:
         client.append_events(given)
-        run = client.start_run()
+        run = client.start_run(RunScope(stages=[RunStage.EXTRACT]))
         watch = client.watch_run(run.run_id)
         seen = list(islice(watch, 5))
         restarted.restart(signal.SIGTERM)

@@ -12,16 +12,20 @@ import numpy as np
 from concord_server.domain.commands import ClaimInput
 from concord_server.domain.enums import CandidateAction, FactStatus
 from concord_server.domain.events import Appended, Event, EventCandidate, NewEvent
+from concord_server.domain.judgement import Judgement, Relation
 from concord_server.domain.model import EntityRef, Fact
 from concord_server.domain.queries import FactFilter, FactOrder
 from concord_server.domain.runs import EventOutcome, Run, RunMessage, RunScope
 from concord_server.ports.embedder import Vector
 from concord_server.ports.events import Extraction, ExtractionError, Lease
+from concord_server.ports.judge import JudgePair
 from concord_server.providers.system import SystemClock, TimeOrderedIds
 from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.context import CallContext, Replay
 from concord_server.services.events import GetEvent
+from concord_server.services.observe import ObserveGroup
+from concord_server.services.observe_answers import Answerer, LocalAnswerer
 from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.runs import StartRun
 from concord_server.services.settings_cache import CachedSettings
@@ -52,6 +56,22 @@ class FlatEmbedder:
 
 
 @dataclass
+class AloofJudge:
+    """Finds that nothing belongs together, but for what it is told; pairs are (statement, known)."""
+
+    relations: dict[tuple[str, str], Relation] = field(default_factory=dict)
+    name: str = "aloof"
+
+    async def judge(self, pairs: Sequence[JudgePair]) -> list[Judgement]:
+        return [Judgement({self.relations.get((p.statement, p.known), Relation.DISTINCT): 1.0}) for p in pairs]
+
+    def relate(self, relation: Relation, *texts: str) -> None:
+        """Relates every two of these texts, in both directions."""
+        for one in texts:
+            self.relations |= {(one, other): relation for other in texts if other != one}
+
+
+@dataclass
 class ScriptedExtractor:
     """Takes from an event what the test says, or fails."""
 
@@ -73,6 +93,8 @@ class Bench:
         self.embedder = FlatEmbedder()
         self.extractor: ScriptedExtractor | None = None
         self.proposer: PredicateProposer | None = None
+        self.judge = AloofJudge()
+        self.answerer: Answerer = LocalAnswerer(self.judge)
         self.signals = ChangeSignals()
 
     @property
@@ -85,7 +107,8 @@ class Bench:
     def worker(self, concurrency: int = 4, lease: timedelta = LEASE) -> Worker:
         options = WorkerOptions(concurrency, lease, poll=0.05)
         queue = OneProject(self.ledger, self.project)
-        return Worker(self.ledger, queue, self.consolidate, self.clock, self.ids, self.bell, options)
+        observe = ObserveGroup(self.ledger, self.embedder, self.judge, self.answerer, self.clock, self.ids)
+        return Worker(self.ledger, queue, self.consolidate, observe, self.clock, self.ids, self.bell, options)
 
     async def append(self, *events: NewEvent) -> Sequence[Appended]:
         appended = await AppendEvents(self.ledger, self.clock, self.ids).execute(self.context, events)

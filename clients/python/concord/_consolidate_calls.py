@@ -8,6 +8,7 @@ from concord import _parse, _requests
 from concord import events as e
 from concord._call import Call, Rpc
 from concord._convert import duration_from_proto, optional_struct, struct_from_proto, time_to_proto
+from concord._observation_calls import outcome as observation_outcome
 from concord._watch import Watch
 from concord.enums import (
     CandidateOutcome,
@@ -192,7 +193,10 @@ def retry_events(
     request_id: str = "",
     timeout: float | None = None,
 ) -> Call[int]:
-    """Makes failed events wait again, and returns how many; ``states`` of FAILED and DEAD, none for both."""
+    """Makes failed events wait again, and returns how many; ``states`` of FAILED and DEAD, none for both.
+
+    Facts that observations could not be formed from become pending again too; they are not in the number.
+    """
     request = pb.RetryEventsRequest(
         states=_requests.numbers(states), subject=_requests.entity(subject), request_id=request_id
     )
@@ -240,13 +244,15 @@ def ended(messages: Sequence[e.RunMessage]) -> e.Run:
 def message(response: pb.WatchRunResponse) -> e.RunMessage:
     """Parses a message of a run."""
     kind = response.WhichOneof("update")
-    update: e.Run | e.Progress | e.EventOutcome | None = None
+    update: e.Run | e.Progress | e.EventOutcome | e.ObservationOutcome | None = None
     if kind in {"run", "summary"}:
         update = run(response.run if kind == "run" else response.summary)
     elif kind == "progress":
         update = progress(response.progress)
     elif kind == "outcome":
         update = _outcome(response.outcome)
+    elif kind == "observation":
+        update = observation_outcome(response.observation)
     return e.RunMessage(sequence=response.sequence, update=update, last=kind == "summary")
 
 
@@ -269,9 +275,6 @@ def run(given: cpb.Run) -> e.Run:
 def progress(given: cpb.Progress) -> e.Progress:
     """Parses the counts of a run."""
     return e.Progress(
-        model_calls=given.model_calls,
-        input_tokens=given.input_tokens,
-        output_tokens=given.output_tokens,
         total=given.total,
         processed=given.processed,
         created=given.created,
@@ -283,6 +286,13 @@ def progress(given: cpb.Progress) -> e.Progress:
         duplicate=given.duplicate,
         rejected=given.rejected,
         failed=given.failed,
+        observations_created=given.observations_created,
+        observations_updated=given.observations_updated,
+        observations_merged=given.observations_merged,
+        observations_retired=given.observations_retired,
+        model_calls=given.model_calls,
+        input_tokens=given.input_tokens,
+        output_tokens=given.output_tokens,
         eta=_parse.optional(given, "eta", duration_from_proto),
     )
 

@@ -14,6 +14,7 @@ from concord import _briefing_calls as briefing
 from concord import _consolidate_calls as consolidating
 from concord import _entity_calls as entities
 from concord import _evolution_calls as evolution
+from concord import _observation_calls as observations
 from concord import _predicate_calls as predicates
 from concord import _project_calls as projects
 from concord import _reconcile_calls as reconciling
@@ -166,6 +167,13 @@ class Client(_sync.Base):
     search_events = _sync.unary(consolidating.search_events)
     retry_events = _sync.unary(consolidating.retry_events)
 
+    list_observations = _sync.items(observations.list_observations)
+    list_observations_page = _sync.unary(observations.list_observations)
+    get_observation = _sync.unary(observations.get_observation)
+    list_observation_versions = _sync.items(observations.list_observation_versions)
+    list_observation_versions_page = _sync.unary(observations.list_observation_versions)
+    search_observations = _sync.unary(observations.search_observations)
+
     branch = _sync.unary(evolution.branch)
     get_evolution_chain = _sync.unary(evolution.get_evolution_chain)
     get_latest_in_chain = _sync.unary(evolution.get_latest_in_chain)
@@ -314,6 +322,13 @@ class AsyncClient(_aio.Base):
     list_events_page = _aio.unary(consolidating.list_events)
     search_events = _aio.unary(consolidating.search_events)
     retry_events = _aio.unary(consolidating.retry_events)
+
+    list_observations = _aio.items(observations.list_observations)
+    list_observations_page = _aio.unary(observations.list_observations)
+    get_observation = _aio.unary(observations.get_observation)
+    list_observation_versions = _aio.items(observations.list_observation_versions)
+    list_observation_versions_page = _aio.unary(observations.list_observation_versions)
+    search_observations = _aio.unary(observations.search_observations)
 
     branch = _aio.unary(evolution.branch)
     get_evolution_chain = _aio.unary(evolution.get_evolution_chain)

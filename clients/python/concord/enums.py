@@ -179,6 +179,17 @@ class ConflictState(StrEnum):
     RESOLVED = "RESOLVED"
 
 
+class ObservationAction(StrEnum):
+    """What became of an observation."""
+
+    UNSPECIFIED = "UNSPECIFIED"
+    CREATED = "CREATED"
+    UPDATED = "UPDATED"
+    MERGED = "MERGED"
+    RETIRED = "RETIRED"
+    KEPT = "KEPT"
+
+
 class ObservationState(StrEnum):
     """Whether an observation is believed."""
 

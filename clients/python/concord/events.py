@@ -12,13 +12,14 @@ from concord.enums import (
     CandidateOutcome,
     EventState,
     FactType,
+    ObservationAction,
     RunStage,
     RunState,
     Trust,
     Volatility,
 )
 from concord.inputs import Claim, EntityRef, EvidenceInput, SourceInput
-from concord.resources import Fact
+from concord.resources import Fact, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,11 @@ class EventMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a run has come: events worked, and candidates by outcome. ``eta`` is None while unknown."""
+    """How far a run has come: events and facts worked, candidates by outcome, observations by action.
+
+    Attributes:
+        eta: None while unknown.
+    """
 
     total: int
     processed: int
@@ -166,6 +171,10 @@ class Progress:
     rejected: int
     failed: int
     eta: timedelta | None
+    observations_created: int = 0
+    observations_updated: int = 0
+    observations_merged: int = 0
+    observations_retired: int = 0
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -214,9 +223,22 @@ class EventOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationOutcome:
+    """What became of one observation, and why; it is as it is when this is read."""
+
+    action: ObservationAction
+    observation: Observation
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunMessage:
-    """One message of a run: the run, its progress, an event's outcome; ``last`` with the run as it ended."""
+    """One message of a run: the run, its progress, what became of an event or an observation.
+
+    Attributes:
+        last: with the run as it ended.
+    """
 
     sequence: int
-    update: Run | Progress | EventOutcome | None
+    update: Run | Progress | EventOutcome | ObservationOutcome | None
     last: bool

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
-from concord.enums import ClaimSupport, EvolutionType, FactChange, FactStatus, FactType, ReconcileAction
+from concord.enums import (
+    ClaimSupport,
+    EvolutionType,
+    FactChange,
+    FactStatus,
+    FactType,
+    ObservationAction,
+    ReconcileAction,
+)
 from concord.errors import ConcordError
 from concord.inputs import Statement
 from concord.resources import Conflict, Decision, Evidence, EvolutionEdge, Fact, Observation, Source
@@ -180,6 +188,39 @@ class SearchResult:
     similarity: float
     text_rank: float
     score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationMatch:
+    """An observation that was found; ``similarity`` is its cosine with the query, in [-1, 1]."""
+
+    observation: Observation
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationDetails:
+    """An observation with the facts that it rests on, oldest first."""
+
+    observation: Observation
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationVersion:
+    """A state of an observation that was on record from ``recorded_from`` until ``recorded_to``.
+
+    Attributes:
+        run_id: the run that led to it, empty when a change of its facts did.
+        recorded_to: None for the current state.
+    """
+
+    observation: Observation
+    action: ObservationAction
+    run_id: str
+    reason: str
+    recorded_from: datetime | None
+    recorded_to: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

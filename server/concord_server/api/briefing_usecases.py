@@ -10,6 +10,7 @@ from concord_server.domain.claim_check import ClaimCheck
 from concord_server.domain.entities import EntityOrder, EntitySummary
 from concord_server.domain.model import Fact
 from concord_server.domain.noteworthiness import RankedFact
+from concord_server.domain.observations import FoundObservation
 from concord_server.domain.queries import Cursor, FactFilter, Page
 from concord_server.domain.search import SearchQuery, SearchResult
 from concord_server.services.briefing import Briefing, BriefingQuery
@@ -24,6 +25,13 @@ class SearchFacts(Protocol):
 
     async def execute(self, context: CallContext, query: SearchQuery, /) -> Sequence[SearchResult]:
         """Returns the best first."""
+
+
+class SearchObservations(Protocol):
+    """Finds observations beside a search for facts."""
+
+    async def execute(self, context: CallContext, query: SearchQuery, /) -> Sequence[FoundObservation]:
+        """Returns the nearest first."""
 
 
 class GetEntityBriefing(Protocol):
@@ -95,6 +103,7 @@ class BriefingUseCases:
     """The use cases of BriefingService that are not shared with others."""
 
     search_facts: SearchFacts
+    search_observations: SearchObservations
     get_entity_briefing: GetEntityBriefing
     list_noteworthy_facts: ListNoteworthyFacts
     check_claim: CheckClaim

@@ -10,10 +10,12 @@ from uuid import UUID
 from concord_server.domain.enums import EventState, RunState
 from concord_server.domain.event_search import EventMatch, EventQuery
 from concord_server.domain.events import Appended, Event, EventFilter, NewEvent
-from concord_server.domain.model import EntityRef
+from concord_server.domain.model import EntityRef, Fact
+from concord_server.domain.observations import Observation, ObservationFilter, ObservationVersion
 from concord_server.domain.queries import Cursor, FactOrder, Page
 from concord_server.domain.runs import Run, RunMessage, RunScope
 from concord_server.services.context import CallContext, Idempotency, Replay
+from concord_server.services.events import Requeued
 
 
 class AppendEvents(Protocol):
@@ -111,10 +113,35 @@ class RetryEvents(Protocol):
         context: CallContext,
         states: Sequence[EventState],
         subject: EntityRef | None,
-        idempotency: Idempotency[int] | None,
+        idempotency: Idempotency[Requeued] | None,
         /,
-    ) -> int | Replay:
+    ) -> Requeued | Replay:
         """Returns how many wait again, or the stored answer of a repeated request."""
+
+
+class ListObservations(Protocol):
+    """Lists observations."""
+
+    async def execute(
+        self, context: CallContext, where: ObservationFilter, order: FactOrder, after: Cursor | None, size: int, /
+    ) -> Page[Observation]:
+        """Returns a page."""
+
+
+class GetObservation(Protocol):
+    """Reads an observation."""
+
+    async def execute(self, context: CallContext, observation_id: UUID, /) -> tuple[Observation, Sequence[Fact]]:
+        """Returns the observation with the facts that it rests on, oldest first."""
+
+
+class ListObservationVersions(Protocol):
+    """Reads how an observation came to be what it is."""
+
+    async def execute(
+        self, context: CallContext, observation_id: UUID, after: Cursor | None, size: int, /
+    ) -> Page[ObservationVersion]:
+        """Returns a page of its recorded states, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +158,6 @@ class ConsolidateUseCases:
     list_events: ListEvents
     search_events: SearchEvents
     retry_events: RetryEvents
+    list_observations: ListObservations
+    get_observation: GetObservation
+    list_observation_versions: ListObservationVersions

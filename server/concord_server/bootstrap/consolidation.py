@@ -18,6 +18,9 @@ from concord_server.services.append_events import AppendEvents
 from concord_server.services.consolidate import ConsolidateEvent
 from concord_server.services.events import GetEvent, ListEvents, RetryEvents
 from concord_server.services.judging.project_judge import ProjectJudge
+from concord_server.services.observations import GetObservation, ListObservations, ListObservationVersions
+from concord_server.services.observe import ObserveGroup
+from concord_server.services.observe_answers import Answerer, LocalAnswerer
 from concord_server.services.propose_predicates import PredicateProposer
 from concord_server.services.runs import CancelRun, GetRun, ListRuns, StartRun
 from concord_server.services.search_events import SearchEvents
@@ -92,6 +95,9 @@ def consolidate_use_cases(
         list_events=ListEvents(ledger),
         search_events=SearchEvents(ledger, embedder),
         retry_events=RetryEvents(ledger, clock),
+        list_observations=ListObservations(ledger),
+        get_observation=GetObservation(ledger),
+        list_observation_versions=ListObservationVersions(ledger),
     )
 
 
@@ -103,8 +109,14 @@ def start_workers(
     bell: Doorbell,
     project_settings: SettingsOfProjects,
     extractor: Extractor | None = None,
+    answerer: Answerer | None = None,
 ) -> Workers:
-    """Returns as many workers as the settings ask for, at work; close them in the end."""
+    """Returns as many workers as the settings ask for, at work; close them in the end.
+
+    Args:
+        extractor: takes facts from events; without it, those without candidates wait.
+        answerer: says what facts show together; without it, embedder and judge do.
+    """
     clock, ids = SystemClock(), TimeOrderedIds()
     proposer = PredicateProposer(ledger, embedder, judge, fallback=judge.local, clock=clock)
     options = WorkerOptions(concurrency=settings.concurrency, lease=timedelta(seconds=settings.lease_seconds))
@@ -113,6 +125,9 @@ def start_workers(
             ledger=ledger,
             queue=ledger.run_queue,
             consolidate=ConsolidateEvent(ledger, embedder, clock, ids, extractor, project_settings, proposer),
+            observe=ObserveGroup(
+                ledger, embedder, judge.local, answerer or LocalAnswerer(judge.local), clock, ids
+            ),
             clock=clock,
             ids=ids,
             bell=bell,

@@ -21,6 +21,7 @@ from concord_server.services.extraction import ExtractedOnce, ModelExtractor
 from concord_server.services.judging.model_judge import ModelJudge
 from concord_server.services.judging.project_judge import ProjectJudge
 from concord_server.services.metered_model import MeteredModel
+from concord_server.services.observe_answers import Answerer, LocalAnswerer, ModelAnswerer
 
 _log = structlog.get_logger(__name__)
 
@@ -75,6 +76,12 @@ def extractor_of(
     if model is None:
         return None
     return ExtractedOnce(ModelExtractor(model, ledger, project_settings, SystemClock(), embedder), ledger)
+
+
+def answerer_of(models: LanguageModels, judge: ProjectJudge, project_settings: SettingsOfProjects) -> Answerer:
+    """Returns what says what facts show together: the model of that stage, else embedder and judge alone."""
+    model = models.of.get(ModelStage.OBSERVE)
+    return LocalAnswerer(judge.local) if model is None else ModelAnswerer(model, project_settings)
 
 
 def log_models(models: LanguageModels) -> None:

@@ -13,7 +13,7 @@ import structlog
 from concord_server.api.server import GrpcServer
 from concord_server.bootstrap.consolidation import start_workers
 from concord_server.bootstrap.deferred import DeferredEmbedder, DeferredLedger
-from concord_server.bootstrap.models import extractor_of, language_models, log_models, project_judge
+from concord_server.bootstrap.models import answerer_of, extractor_of, language_models, log_models, project_judge
 from concord_server.bootstrap.wiring import (
     background_work,
     connect_ledger,
@@ -28,6 +28,7 @@ from concord_server.config import Settings
 from concord_server.ports.events import Extractor
 from concord_server.providers.embedders.model_files import ExportedModel
 from concord_server.services.judging.project_judge import ProjectJudge
+from concord_server.services.observe_answers import Answerer
 from concord_server.services.settings_cache import CachedSettings
 from concord_server.services.signals import ChangeSignals
 from concord_server.worker.worker import Doorbell
@@ -85,6 +86,7 @@ async def serve(
                 parts,
                 bell=bell,
                 project_settings=project_settings,
+                answerer=answerer_of(models, judge, project_settings),
                 extractor=extractor,
             )
         )
@@ -132,6 +134,7 @@ async def _start_parts(
     *,
     bell: Doorbell,
     project_settings: CachedSettings,
+    answerer: Answerer,
     extractor: Extractor | None,
 ) -> Callable[[], Awaitable[bool]]:
     """Starts what calls need; returns what tells whether the database answers."""
@@ -144,7 +147,7 @@ async def _start_parts(
     embedder.connect(loaded)
     ledger.connect(connected)
     parts.push_async_callback(background_work(settings, connected, loaded, judge, project_settings).close)
-    workers = start_workers(settings, connected, loaded, judge, bell, project_settings, extractor)
+    workers = start_workers(settings, connected, loaded, judge, bell, project_settings, extractor, answerer)
     parts.push_async_callback(workers.close)
     return connected.ping
 
@@ -170,7 +173,10 @@ async def work(settings: Settings, *, on_ready: Callable[[], None]) -> None:
         parts.push_async_callback(models.close)
         judge = project_judge(await asyncio.to_thread(load_judge), models, project_settings)
         extractor = extractor_of(models, connected, loaded, project_settings)
-        workers = start_workers(settings, connected, loaded, judge, Doorbell(), project_settings, extractor)
+        answerer = answerer_of(models, judge, project_settings)
+        workers = start_workers(
+            settings, connected, loaded, judge, Doorbell(), project_settings, extractor, answerer
+        )
         parts.push_async_callback(workers.close)
         log_models(models)
         on_ready()

@@ -39,6 +39,7 @@ from concord_server.services.lineage import GetEvolutionChain, GetEvolutionTree,
 from concord_server.services.matching import Matcher
 from concord_server.services.merge_entities import MergeEntities
 from concord_server.services.noteworthy import ListNoteworthyFacts
+from concord_server.services.observations import SearchObservations
 from concord_server.services.predicates import ListPredicates, UpdatePredicate
 from concord_server.services.project_settings import GetProjectSettings, UpdateProjectSettings
 from concord_server.services.projects import CreateProject, ListProjects
@@ -227,6 +228,7 @@ def _briefing_use_cases(
     project_settings: SettingsOfProjects,
 ) -> BriefingUseCases:
     return BriefingUseCases(
+        search_observations=SearchObservations(ledger, embedder),
         search_facts=SearchFacts(ledger, embedder, clock, project_settings),
         get_entity_briefing=GetEntityBriefing(ledger, clock, project_settings),
         list_noteworthy_facts=ListNoteworthyFacts(ledger, clock, project_settings),

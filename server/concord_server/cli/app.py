@@ -22,6 +22,7 @@ from concord_server.cli.commands.events import events
 from concord_server.cli.commands.extract import extract
 from concord_server.cli.commands.facts import facts
 from concord_server.cli.commands.judge import judge
+from concord_server.cli.commands.observations import observations
 from concord_server.cli.commands.reconcile import reconcile
 from concord_server.cli.commands.runs import consolidate, runs
 from concord_server.cli.commands.search import search
@@ -74,6 +75,7 @@ def build() -> typer.Typer:
         ("conflicts", conflicts),
         ("decisions", decisions),
         ("events", events),
+        ("observations", observations),
         ("runs", runs),
     ):
         _add_group(app, name, group)

@@ -10,6 +10,7 @@ from concord_server.domain.enums import FactChange, FactStatus, Freshness
 from concord_server.domain.freshness import DEFAULT_HORIZONS, Horizons, freshness
 from concord_server.domain.markdown import clipped, escaped
 from concord_server.domain.model import Conflict, Fact, FactVersion
+from concord_server.domain.observations import Observation, trend
 
 DEFAULT_MAX_TOKENS = 2000
 """Length of a page that the caller sets no bound for."""
@@ -38,6 +39,7 @@ class BriefingPage:
         current: what holds, most noteworthy first; ``current_count`` counts those beyond them too.
         total_count: facts in all, whatever their status.
         changes: the facts that changed lately, by their newest versions, newest first.
+        observations: best supported first.
         open_conflicts: newest first, each with the incumbent first.
         moment: the time that the page is about: now, or what the reader asked for.
         horizons: how long facts stay fresh.
@@ -50,6 +52,7 @@ class BriefingPage:
     current_count: int = 0
     total_count: int = 0
     changes: Sequence[FactVersion] = ()
+    observations: Sequence[Observation] = ()
     open_conflicts: Sequence[Conflict] = ()
     horizons: Horizons = DEFAULT_HORIZONS
 
@@ -104,8 +107,9 @@ def _sections(page: BriefingPage) -> list[_Section]:
     beyond = page.current_count - len(page.current)
     return [
         _Section("Current facts", [_current_line(f, page) for f in page.current], 0.5, beyond),
-        _Section("Open conflicts", [_conflict_lines(c) for c in page.open_conflicts], 0.3),
-        _Section("Changed lately", [_change_line(v) for v in page.changes if _is_news(v)][:MAX_CHANGES], 0.2),
+        _Section("Observations", [_observation_line(o, page.moment) for o in page.observations], 0.15),
+        _Section("Open conflicts", [_conflict_lines(c) for c in page.open_conflicts], 0.2),
+        _Section("Changed lately", [_change_line(v) for v in page.changes if _is_news(v)][:MAX_CHANGES], 0.15),
     ]
 
 
@@ -162,6 +166,15 @@ def _conflict_lines(conflict: Conflict) -> str:
         notes = f"{stands}, confidence {fact.confidence:.2f}, {_number(fact.source_count, 'source')}"
         lines.append(f"  - {_wording(fact)} — {notes}")
     return "\n".join(lines)
+
+
+def _observation_line(observation: Observation, moment: datetime) -> str:
+    first, last = observation.first_time, observation.last_time
+    period = "" if first is None or last is None else f", {_day(first)} to {_day(last)}"
+    support = _number(observation.proof_count, "fact")
+    develops = trend(observation.support, moment).value.lower()
+    wording = escaped(clipped(observation.text, MAX_WORDING))
+    return f"- {wording} — {support}{period}, {develops}"
 
 
 _CHANGES = {

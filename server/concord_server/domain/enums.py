@@ -219,6 +219,32 @@ class CandidateOutcome(_NamedEnum):
     HISTORICAL = auto()
 
 
+class ObservationAction(_NamedEnum):
+    """What became of an observation."""
+
+    CREATED = auto()
+    UPDATED = auto()
+    MERGED = auto()
+    RETIRED = auto()
+    KEPT = auto()
+
+
+class ObservationState(_NamedEnum):
+    """Whether an observation is believed."""
+
+    ACTIVE = auto()
+    RETIRED = auto()
+
+
+class Trend(_NamedEnum):
+    """How the support of an observation develops."""
+
+    STRENGTHENING = auto()
+    STABLE = auto()
+    WEAKENING = auto()
+    STALE = auto()
+
+
 LIVE_STATUSES = frozenset({FactStatus.ACTIVE, FactStatus.PENDING, FactStatus.DISPUTED})
 """Statuses of facts that an equal statement corroborates."""
 

@@ -94,6 +94,15 @@ class EventNotFoundError(NotFoundError):
         super().__init__("event", identifier)
 
 
+class ObservationNotFoundError(NotFoundError):
+    """No such observation."""
+
+    reason = "OBSERVATION_NOT_FOUND"
+
+    def __init__(self, identifier: str) -> None:
+        super().__init__("observation", identifier)
+
+
 class RunNotFoundError(NotFoundError):
     """No such run."""
 

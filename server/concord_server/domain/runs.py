@@ -9,9 +9,10 @@ from enum import StrEnum
 from uuid import UUID
 
 from concord_server.domain.commands import ClaimInput
-from concord_server.domain.enums import CandidateOutcome, EventState, RunStage, RunState
+from concord_server.domain.enums import CandidateOutcome, EventState, ObservationAction, RunStage, RunState
 from concord_server.domain.events import Failure
 from concord_server.domain.model import Claim, EntityRef, Fact
+from concord_server.domain.observations import Observation
 
 ALL_STAGES = (RunStage.EXTRACT, RunStage.OBSERVE)
 """The stages of a run that names none, in their order."""
@@ -52,13 +53,38 @@ COUNTS = tuple(f.name for f in fields(Progress))
 """Names of the counts."""
 
 
+@dataclass(frozen=True, slots=True)
+class ObserveProgress:
+    """Counts of the stage OBSERVE; ``total``, ``processed`` and ``failed`` are facts.
+
+    Attributes:
+        rejected: parts of answers that were not followed.
+    """
+
+    total: int = 0
+    processed: int = 0
+    failed: int = 0
+    rejected: int = 0
+    observations_created: int = 0
+    observations_updated: int = 0
+    observations_merged: int = 0
+    observations_retired: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+OBSERVE_COUNTS = tuple(f.name for f in fields(ObserveProgress))
+"""Names of the counts of the stage OBSERVE."""
+
+
 def progress_of(outcomes: Sequence[CandidateOutcome], *, failed: bool = False) -> Progress:
     """Returns what one event adds to its run's counts."""
     counted = {outcome.value.lower(): outcomes.count(outcome) for outcome in CandidateOutcome}
     return replace(Progress(processed=1, failed=int(failed)), **counted)
 
 
-def eta(progress: Progress, started: datetime | None, now: datetime) -> timedelta | None:
+def eta(progress: Progress | ObserveProgress, started: datetime | None, now: datetime) -> timedelta | None:
     """Returns the time left at the pace so far, ``None`` while there is no pace."""
     if started is None or progress.processed == 0:
         return None
@@ -87,6 +113,7 @@ class Run:
     Attributes:
         run_id: ``None`` for a dry run that is not stored.
         extract: counts of the stage EXTRACT.
+        observe: counts of the stage OBSERVE.
         error: why it could not go on, for FAILED and RATE_LIMITED.
         retry_time: from when another run may go on, for RATE_LIMITED.
     """
@@ -97,10 +124,19 @@ class Run:
     create_time: datetime
     validate_only: bool = False
     extract: Progress = Progress()
+    observe: ObserveProgress = ObserveProgress()
     error: Failure | None = None
     retry_time: datetime | None = None
     start_time: datetime | None = None
     end_time: datetime | None = None
+
+    @property
+    def worked(self) -> Progress:
+        """Units of all stages together, for the time that is left."""
+        return Progress(
+            total=self.extract.total + self.observe.total,
+            processed=self.extract.processed + self.observe.processed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +179,22 @@ class EventOutcome:
     candidates: tuple[CandidateResult, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ObservationOutcome:
+    """What became of one observation; it is as it is read, not as it was then."""
+
+    action: ObservationAction
+    observation: Observation
+    reason: str = ""
+
+
 class MessageKind(StrEnum):
     """What a message of a run's stream tells."""
 
     RUN = "RUN"
     PROGRESS = "PROGRESS"
     OUTCOME = "OUTCOME"
+    OBSERVATION = "OBSERVATION"
     SUMMARY = "SUMMARY"
 
 
@@ -158,6 +204,7 @@ class ProgressReport:
 
     progress: Progress
     left: timedelta | None = None
+    observe: ObserveProgress = ObserveProgress()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +213,11 @@ class RunMessage:
 
     Attributes:
         sequence: strictly increasing within the run, from 1.
-        update: the run as it started, how far it has come, what became of an event, or the run as it ended.
+        update: the run as it started, how far it has come, what became of an event or an observation,
+            or the run as it ended.
         last: whether the stream ends with it.
     """
 
     sequence: int
-    update: Run | ProgressReport | EventOutcome
+    update: Run | ProgressReport | EventOutcome | ObservationOutcome
     last: bool = False

@@ -49,6 +49,7 @@ from concord_server.ports.event_search import EventSearchRepository
 from concord_server.ports.events import EventRepository, LeaseRepository, RunRepository
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.model_spend import ModelSpendRepository
+from concord_server.ports.observations import ObservationRepository, ObserveRepository
 from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
@@ -347,6 +348,8 @@ class ReadSession(Protocol):
     model_spend: ModelSpendRepository
     settings: SettingsRepository
     projects: ProjectRepository
+    observations: ObservationRepository
+    observing: ObserveRepository
 
 
 class WriteSession(ReadSession, Protocol):

@@ -10,6 +10,7 @@ from concord_server.domain.briefing import DEFAULT_MAX_TOKENS, LATELY, LIMIT_OF_
 from concord_server.domain.enums import ConflictState
 from concord_server.domain.freshness import Horizons
 from concord_server.domain.model import Conflict, EntityRef, Fact
+from concord_server.domain.observations import Observation, ObservationFilter
 from concord_server.domain.queries import (
     EVERY_FACT,
     MAX_PAGE_SIZE,
@@ -25,6 +26,9 @@ from concord_server.ports.ledger import Ledger, ReadSession
 from concord_server.ports.project_settings import DefaultSettings, SettingsOfProjects
 from concord_server.services.confidence import recomputed
 from concord_server.services.context import CallContext
+
+MAX_OBSERVATIONS = 100
+"""How many observations a briefing has at most, those with the most support."""
 
 MAX_CONFLICTS = 100
 """How many open conflicts a briefing has at most, the newest."""
@@ -60,12 +64,14 @@ class Briefing:
         entity: by the id that it goes by, which after a merge is another than was asked for.
         facts: a page of them: ACTIVE first, then by noteworthiness, then id.
         counts: over all pages.
+        observations: what is believed about it, best supported first.
         open_conflicts: newest first.
     """
 
     entity: EntityRef
     facts: Page[Fact]
     counts: FactCounts
+    observations: Sequence[Observation]
     open_conflicts: Sequence[Conflict]
     markdown: str
     generate_time: datetime
@@ -94,14 +100,18 @@ class GetEntityBriefing:
                 where, None, now=where.known_at or now, after=after, size=size
             )
             conflicts = await _open_conflicts(session, where)
+            about = replace(query.entity, entity_id=entity_id)
+            observations = await _observations(session, replace(where, entity=about))
             page = await _page(session, query, where, now, horizons)
             if query.recompute_confidence:
                 facts = replace(facts, items=await recomputed(session, facts.items, now))
         page = replace(page, entity_id=entity_id, total_count=counts.total, open_conflicts=conflicts)
+        page = replace(page, observations=observations)
         return Briefing(
-            entity=replace(query.entity, entity_id=entity_id),
+            entity=about,
             facts=facts,
             counts=counts,
+            observations=observations,
             open_conflicts=conflicts,
             markdown=render(page, bounded_tokens(query.max_tokens)),
             generate_time=now,
@@ -137,6 +147,17 @@ async def _page(
         changes=changes,
         horizons=horizons,
     )
+
+
+async def _observations(session: ReadSession, where: FactFilter) -> Sequence[Observation]:
+    """Returns what is believed now about the entity of a filter; nothing where the briefing is about the past."""
+    if where.known_at is not None or where.as_of is not None:
+        return ()
+    about = ObservationFilter(subject=where.entity, domain=where.domain, access_scope=where.access_scope)
+    page = await session.observations.list(
+        about, "proof_count", descending=True, after=None, size=MAX_OBSERVATIONS
+    )
+    return [observation for observation in page.items if observation.text]
 
 
 async def _open_conflicts(session: ReadSession, where: FactFilter) -> Sequence[Conflict]:

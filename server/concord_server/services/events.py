@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from concord_server.domain.enums import EventState
@@ -17,6 +18,14 @@ from concord_server.services.context import CallContext, Idempotency, Replay
 
 RETRYABLE = (EventState.FAILED, EventState.DEAD)
 """States of events that can be given another chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Requeued:
+    """How many events and facts wait again."""
+
+    events: int
+    facts: int = 0
 
 
 class GetEvent:
@@ -64,9 +73,9 @@ class RetryEvents:
         context: CallContext,
         states: Sequence[EventState],
         subject: EntityRef | None,
-        idempotency: Idempotency[int] | None = None,
-    ) -> int | Replay:
-        """Returns how many events wait again; their attempts are counted anew.
+        idempotency: Idempotency[Requeued] | None = None,
+    ) -> Requeued | Replay:
+        """Returns what waits again: events, and facts that the stage OBSERVE failed on. Attempts are counted anew.
 
         Args:
             states: of :data:`RETRYABLE`; none means all of them.
@@ -79,6 +88,7 @@ class RetryEvents:
             known = await repeats.claim(session, idempotency, now)
             if known is not None:
                 return known
-            count = await session.events.retry(states or RETRYABLE, subject, now)
-            await repeats.complete(session, idempotency, count, [])
-            return count
+            events = await session.events.retry(states or RETRYABLE, subject, now)
+            requeued = Requeued(events, await session.observing.retry(states, subject))
+            await repeats.complete(session, idempotency, requeued, [])
+            return requeued

@@ -16,6 +16,7 @@ from concord_server.domain.runs import (
     CandidateResult,
     EventOutcome,
     Interruption,
+    ObserveProgress,
     Progress,
     Run,
     RunMessage,
@@ -117,6 +118,9 @@ class StartRun:
         if interruption is None and len(workable) < len(events):
             interruption = _no_model(len(events) - len(workable))
         run = self._ended(scope, run_id, len(events), planned, interruption)
+        if RunStage.OBSERVE in scope.stages:
+            async with self._ledger.read(context.project) as session:
+                run = replace(run, observe=ObserveProgress(total=await session.observing.waiting(scope)))
         told: list[Run | EventOutcome] = [Run(run_id, RunState.RUNNING, scope, now, validate_only=True)]
         told += [_outcome(one) for one in planned]
         messages = [RunMessage(sequence, update) for sequence, update in enumerate(told, start=1)]

@@ -35,16 +35,20 @@ class ChangeBuffer:
     than a commit takes, and whoever reads sequence n finds every smaller one committed.
 
     Attributes:
+        facts: facts that were there before and changed, as they are now.
         announce: whether those who wait for news of the project are woken although no fact may have changed.
     """
 
     entries: list[Change] = field(default_factory=list)
+    facts: dict[UUID, Fact] = field(default_factory=dict)
     announce: bool = False
 
     def add(self, fact: Fact, change: FactChange) -> None:
         """Adds the newest version of a fact."""
         entry = Change(fact.fact_id, change, fact.version, fact.update_time, fact.partition.domain)
         self.entries.append(entry)
+        if fact.version > 1:
+            self.facts[fact.fact_id] = fact
 
     def parameters(self, project: str) -> dict[str, Any]:
         """Returns the parameters of :data:`APPEND`."""

@@ -123,6 +123,7 @@ def reference(
     *,
     deferred: bool = False,
     circular: bool = False,
+    cascade: bool = False,
 ) -> ForeignKeyConstraint:
     """Returns a foreign key within the project.
 
@@ -133,6 +134,7 @@ def reference(
         name: what the constraint's name ends with.
         deferred: whether it is checked at commit, so that rows may be written in any order.
         circular: whether the table referred to refers back, so that one of both must be made first.
+        cascade: whether a row goes with the one that it refers to.
     """
     return ForeignKeyConstraint(
         ["project_id", *columns],
@@ -141,6 +143,7 @@ def reference(
         deferrable=True if deferred else None,
         initially="DEFERRED" if deferred else None,
         use_alter=circular,
+        ondelete="CASCADE" if cascade else None,
     )
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY, TSVECTOR
 
 from concord_server.domain.enums import CandidateOutcome, EventState, RunState, Trust
-from concord_server.domain.runs import COUNTS, MessageKind
+from concord_server.domain.runs import COUNTS, OBSERVE_COUNTS, MessageKind
 from concord_server.storage.columns import (
     EMBEDDING,
     document,
@@ -39,6 +39,9 @@ from concord_server.storage.columns import (
     text,
     text_key,
 )
+
+OBSERVE_COLUMNS = tuple(f"observe_{name}" for name in OBSERVE_COUNTS)
+"""Names of the columns with the counts of the stage OBSERVE, in the order of the counts."""
 
 
 def _of_project() -> ForeignKeyConstraint:
@@ -192,6 +195,9 @@ runs = Table(
     integer("max_events"),
     Column("validate_only", Boolean, nullable=False),
     *(Column(name, BigInteger, nullable=False) for name in COUNTS),
+    # Whether its stage OBSERVE has begun, and that stage's counts.
+    Column("observing", Boolean, nullable=False),
+    *(Column(name, BigInteger, nullable=False) for name in OBSERVE_COLUMNS),
     text("error_reason"),
     text("error_message"),
     moment("retry_time", nullable=True),

@@ -35,6 +35,7 @@ from concord_server.storage.lease_statements import (
     TAKE,
     THIS_RUN,
 )
+from concord_server.storage.observe_stage import ObserveStage
 from concord_server.storage.run_rows import (
     counts_of,
     outcome_document,
@@ -134,18 +135,20 @@ class PostgresLeases:
         if row is None:
             return True
         await self._execute(ORPHANS, run=run_id)
-        if (await self._execute(IN_HAND, run=run_id)).scalar_one():
+        stage = ObserveStage(self._context)
+        if (await self._execute(IN_HAND, run=run_id)).scalar_one() or await stage.in_hand(run_id):
             return False
         left = (await self._execute(LEFT, run=run_id, has_model=has_model)).one()
         state, reason, message = RunState(row.state), row.error_reason, row.error_message
         if state in UNFINISHED:
-            if left.workable:
+            if left.workable or not await stage.is_over(run_from_row(row), begun=row.observing):
                 return False
             state = RunState.SUCCEEDED
             if left.unmodelled:
                 state, reason = RunState.FAILED, NO_MODEL
                 message = _NO_MODEL_MESSAGE.format(count=left.unmodelled)
         await self._execute(LEAVE, run=run_id)
+        facts_left = await stage.leave(run_id)
         ended = (
             update(runs)
             .where(THIS_RUN)
@@ -155,6 +158,7 @@ class PostgresLeases:
                 error_message=message,
                 # What others did is none of its work.
                 total=runs.c.processed + left.workable + left.unmodelled,
+                observe_total=runs.c.observe_processed + facts_left,
                 start_time=func.coalesce(runs.c.start_time, now),
                 end_time=func.coalesce(runs.c.end_time, now),
                 sequence=runs.c.sequence + 1,
@@ -186,8 +190,7 @@ class PostgresLeases:
         due = row.progress_time == now
         if due:
             run = run_from_row(row)
-            left = eta(run.extract, run.start_time, now)
-            progress = progress_document(run.extract, left)
+            progress = progress_document(run, eta(run.worked, run.start_time, now))
             await self._message(run_id, row.sequence, MessageKind.PROGRESS, progress, now)
         self._context.changes.announce = True
 

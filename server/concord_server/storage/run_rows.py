@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -10,14 +11,25 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from concord_server.domain.consolidation import rendered
-from concord_server.domain.enums import CandidateOutcome, EventState, FactStatus, RunStage, RunState
+from concord_server.domain.enums import (
+    CandidateOutcome,
+    EventState,
+    FactStatus,
+    ObservationAction,
+    RunStage,
+    RunState,
+)
 from concord_server.domain.events import EventCandidate, Failure
 from concord_server.domain.model import EntityRef, Fact
+from concord_server.domain.observations import Observation
 from concord_server.domain.runs import (
     COUNTS,
+    OBSERVE_COUNTS,
     CandidateResult,
     EventOutcome,
     MessageKind,
+    ObservationOutcome,
+    ObserveProgress,
     Progress,
     ProgressReport,
     Run,
@@ -25,6 +37,7 @@ from concord_server.domain.runs import (
     RunScope,
 )
 from concord_server.ports.events import Settled
+from concord_server.ports.observations import Told
 from concord_server.storage.event_rows import Document
 
 
@@ -42,6 +55,8 @@ def run_values(run: Run, actor: str) -> Document:
         "max_events": run.scope.max_events,
         "validate_only": run.validate_only,
         **counts_of(run.extract),
+        "observing": False,
+        **{f"observe_{name}": count for name, count in observe_counts_of(run.observe).items()},
         "error_reason": run.error.reason if run.error else "",
         "error_message": run.error.message if run.error else "",
         "retry_time": run.retry_time,
@@ -69,6 +84,7 @@ def run_from_row(row: Row[Any]) -> Run:
         create_time=row.create_time,
         validate_only=row.validate_only,
         extract=Progress(*(getattr(row, name) for name in COUNTS)),
+        observe=ObserveProgress(*(getattr(row, f"observe_{name}") for name in OBSERVE_COUNTS)),
         error=Failure(row.error_reason, row.error_message) if row.error_reason else None,
         retry_time=row.retry_time,
         start_time=row.start_time,
@@ -81,11 +97,17 @@ def counts_of(progress: Progress) -> dict[str, int]:
     return {name: getattr(progress, name) for name in COUNTS}
 
 
+def observe_counts_of(progress: ObserveProgress) -> dict[str, int]:
+    """Returns the counts of the stage OBSERVE by name."""
+    return {name: getattr(progress, name) for name in OBSERVE_COUNTS}
+
+
 def run_document(run: Run) -> Document:
     """Returns what a message about a run keeps: what changes about it."""
     return {
         "state": run.state.value,
         "progress": counts_of(run.extract),
+        "observe": observe_counts_of(run.observe),
         "error": [run.error.reason, run.error.message] if run.error else None,
         "retry_time": _stamp(run.retry_time),
         "start_time": _stamp(run.start_time),
@@ -93,9 +115,23 @@ def run_document(run: Run) -> Document:
     }
 
 
-def progress_document(progress: Progress, left: timedelta | None) -> Document:
-    """Returns what a message about progress keeps."""
-    return {"progress": counts_of(progress), "left": None if left is None else left.total_seconds()}
+def progress_document(run: Run, left: timedelta | None) -> Document:
+    """Returns what a message about a run's progress keeps."""
+    return {
+        "progress": counts_of(run.extract),
+        "observe": observe_counts_of(run.observe),
+        "left": None if left is None else left.total_seconds(),
+    }
+
+
+def observation_document(told: Told) -> Document:
+    """Returns what a message about an observation keeps: no words, so that erasing reaches it."""
+    return {
+        "action": told.action.value,
+        "observation_id": str(told.observation_id),
+        "version": told.version,
+        "code": told.code,
+    }
 
 
 def outcome_document(event_id: UUID, state: EventState, settled: Sequence[Settled]) -> Document:
@@ -111,8 +147,27 @@ def facts_in(row: Row[Any]) -> list[UUID]:
     return [UUID(fact_id) for _, _, fact_id in row.payload["candidates"] if fact_id]
 
 
+def observations_in(row: Row[Any]) -> list[tuple[UUID, int]]:
+    """Returns the observation that a message names, with its version."""
+    if row.kind != MessageKind.OBSERVATION.value:
+        return []
+    return [(UUID(row.payload["observation_id"]), row.payload["version"])]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Observations by id, and why versions of them were written."""
+
+    observations: Mapping[UUID, Observation] = field(default_factory=dict)
+    reasons: Mapping[tuple[UUID, int], str] = field(default_factory=dict)
+
+
 def message_from_row(
-    row: Row[Any], run: Run, candidates: Mapping[UUID, Mapping[int, EventCandidate]], facts: dict[UUID, Fact]
+    row: Row[Any],
+    run: Run,
+    candidates: Mapping[UUID, Mapping[int, EventCandidate]],
+    facts: dict[UUID, Fact],
+    observed: Observed,
 ) -> RunMessage:
     """Returns a message of a run.
 
@@ -121,14 +176,24 @@ def message_from_row(
         run: as it is now.
         candidates: of the events that the page names, by their position in the outcome.
         facts: that the page names, as they are now.
+        observed: the observations that the page names, as they are now, and why their versions were written.
     """
     payload: Document = row.payload
-    update: Run | ProgressReport | EventOutcome
+    update: Run | ProgressReport | EventOutcome | ObservationOutcome
     if row.kind == MessageKind.PROGRESS.value:
         left = payload["left"]
-        update = ProgressReport(Progress(**payload["progress"]), None if left is None else timedelta(seconds=left))
+        update = ProgressReport(
+            Progress(**payload["progress"]),
+            None if left is None else timedelta(seconds=left),
+            ObserveProgress(**payload.get("observe", {})),
+        )
     elif row.kind == MessageKind.OUTCOME.value:
         update = _outcome(payload, candidates, facts)
+    elif row.kind == MessageKind.OBSERVATION.value:
+        observation_id = UUID(payload["observation_id"])
+        reason = payload["code"] or observed.reasons.get((observation_id, payload["version"]), "")
+        action = ObservationAction(payload["action"])
+        update = ObservationOutcome(action, observed.observations[observation_id], reason)
     else:
         update = _run_then(payload, run)
     return RunMessage(row.sequence, update, last=row.kind == MessageKind.SUMMARY.value)
@@ -142,6 +207,7 @@ def _run_then(payload: Document, run: Run) -> Run:
         create_time=run.create_time,
         validate_only=run.validate_only,
         extract=Progress(**payload["progress"]),
+        observe=ObserveProgress(**payload.get("observe", {})),
         error=Failure(*payload["error"]) if payload["error"] else None,
         retry_time=_moment(payload["retry_time"]),
         start_time=_moment(payload["start_time"]),

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import (
     BigInteger,
     Insert,
+    Integer,
     Row,
     Uuid,
     any_,
@@ -23,7 +24,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from concord_server.domain.enums import EventState, RunState
+from concord_server.domain.enums import EventState, RunStage, RunState
 from concord_server.domain.errors import InvalidPageTokenError
 from concord_server.domain.events import EventCandidate
 from concord_server.domain.queries import Cursor, Page
@@ -34,9 +35,13 @@ from concord_server.storage.event_rows import Document, candidates_of
 from concord_server.storage.event_tables import event_candidates, events, run_events, run_messages, runs
 from concord_server.storage.events import within
 from concord_server.storage.facts import PostgresFacts
+from concord_server.storage.observation_tables import observation_versions
+from concord_server.storage.observations import PostgresObservations
 from concord_server.storage.run_rows import (
+    Observed,
     facts_in,
     message_from_row,
+    observations_in,
     outcome_document,
     run_document,
     run_from_row,
@@ -63,6 +68,13 @@ _WORDED = select(event_candidates.c.event_id, event_candidates.c.position, event
     event_candidates.c.project_id == PROJECT,
     event_candidates.c.event_id == any_(bindparam("events", type_=ARRAY(Uuid))),
     event_candidates.c.text != "",
+)
+_REASONS = select(
+    observation_versions.c.observation_id, observation_versions.c.version, observation_versions.c.reason
+).where(
+    observation_versions.c.project_id == PROJECT,
+    observation_versions.c.observation_id == any_(bindparam("observations", type_=ARRAY(Uuid))),
+    observation_versions.c.version == any_(bindparam("versions", type_=ARRAY(Integer))),
 )
 INSERT_MESSAGE = insert(run_messages)
 """Stores messages, one for each set of :func:`message_values`."""
@@ -91,7 +103,8 @@ class PostgresRuns:
     async def add(self, run: Run, actor: str) -> Run:
         """Stores a new run with the events that wait within its scope, tells it, and returns it with their number."""
         await self._context.statements.execute(insert(runs).values(self._row(run, actor)))
-        await self._context.statements.execute(_take_events(self._context.project, run))
+        if RunStage.EXTRACT in run.scope.stages:
+            await self._context.statements.execute(_take_events(self._context.project, run))
         counted = select(func.count()).where(
             run_events.c.project_id == self._context.project, run_events.c.run_id == run.run_id
         )
@@ -192,7 +205,20 @@ class PostgresRuns:
             given |= _as_worded(await self._context.statements.rows(_WORDED, parameters))
         fact_ids = list({fact_id for row in rows for fact_id in facts_in(row)})
         facts = {fact.fact_id: fact for fact in await PostgresFacts(self._context).get_many(fact_ids)}
-        return [message_from_row(row, run, given, facts) for row in rows]
+        observed = await self._observed([each for row in rows for each in observations_in(row)])
+        return [message_from_row(row, run, given, facts, observed) for row in rows]
+
+    async def _observed(self, named: Sequence[tuple[UUID, int]]) -> Observed:
+        """Returns observations as they are now, and why those versions of them were written."""
+        if not named:
+            return Observed()
+        ids = list({observation_id for observation_id, _ in named})
+        found = await PostgresObservations(self._context).get_many(ids)
+        versions = await self._context.statements.rows(
+            _REASONS, {"project": self._context.project, "observations": ids, "versions": [v for _, v in named]}
+        )
+        reasons = {(row.observation_id, row.version): row.reason for row in versions}
+        return Observed({each.observation_id: each for each in found}, reasons)
 
     async def is_told(self, run_id: UUID, after: int) -> bool:
         """Tells whether the run has told its summary, and nothing after a sequence."""

@@ -27,6 +27,7 @@ from concord_server.ports.ledger import (
 )
 from concord_server.ports.lineage import HistoryRepository, LineageRepository
 from concord_server.ports.model_spend import ModelSpendRepository
+from concord_server.ports.observations import ObservationRepository, ObserveRepository
 from concord_server.ports.predicates import PredicateRepository
 from concord_server.ports.project_settings import SettingsRepository
 from concord_server.ports.projects import ProjectRepository
@@ -40,6 +41,7 @@ from concord_server.storage.change_feed import PostgresChangeLog
 from concord_server.storage.changes import APPEND
 from concord_server.storage.conflicts import PostgresConflicts
 from concord_server.storage.decisions import PostgresDecisions
+from concord_server.storage.detaching import detach
 from concord_server.storage.entities import PostgresEntities
 from concord_server.storage.errors import translated_errors
 from concord_server.storage.event_search import PostgresEventSearch
@@ -50,6 +52,8 @@ from concord_server.storage.leases import PostgresLeases
 from concord_server.storage.lineage import PostgresLineage
 from concord_server.storage.model_spend import PostgresModelSpend
 from concord_server.storage.notifications import ChangeAnnouncer
+from concord_server.storage.observations import PostgresObservations
+from concord_server.storage.observing import PostgresObserving
 from concord_server.storage.partitions import PostgresPartitions
 from concord_server.storage.predicates import PostgresPredicates
 from concord_server.storage.projects import PostgresProjects
@@ -91,6 +95,8 @@ class PostgresSession:
         self.model_spend: ModelSpendRepository = PostgresModelSpend(context)
         self.settings: SettingsRepository = PostgresSettings(context)
         self.projects: ProjectRepository = PostgresProjects(context)
+        self.observations: ObservationRepository = PostgresObservations(context)
+        self.observing: ObserveRepository = PostgresObserving(context)
 
 
 class PostgresLedger:
@@ -162,6 +168,7 @@ class PostgresLedger:
             context = SessionContext(project, Statements(connection))
             yield PostgresSession(context)
             context.statements.raise_failure()
+            await detach(context, context.changes.facts)
             if context.changes.entries:
                 await context.statements.execute(APPEND, context.changes.parameters(project))
             await context.statements.commit()

@@ -36,7 +36,14 @@ from concord_server.domain.enums import (
 )
 from concord_server.domain.judgement import Relation
 from concord_server.domain.timeline import AssertionKind, AssertionState
-from concord_server.storage import event_tables, fact_tables, predicate_tables, settings_tables, spend_tables
+from concord_server.storage import (
+    event_tables,
+    fact_tables,
+    observation_tables,
+    predicate_tables,
+    settings_tables,
+    spend_tables,
+)
 from concord_server.storage.columns import (
     TIMESTAMP,
     counter,
@@ -290,6 +297,7 @@ __all__ = [
     "event_tables",
     "fact_tables",
     "metadata",
+    "observation_tables",
     "partitions",
     "predicate_tables",
     "projects",

@@ -1,4 +1,4 @@
-"""A worker: takes subjects of open runs under leases, and works their events, many subjects at once."""
+"""A worker: takes subjects and groups of open runs under leases, and works them, many at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from concord_server.domain.events import Event, Failure
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.events import Lease, OpenRun, RunQueue
 from concord_server.ports.ledger import Ledger
+from concord_server.ports.observations import GroupLease
 from concord_server.services.consolidate import ConsolidateEvent
+from concord_server.services.observe import ObserveGroup
 
 SUBJECT_TURN = 100
 """Events of one subject that are worked before others get a turn."""
@@ -66,10 +68,10 @@ class Doorbell:
 
 @dataclass(slots=True)
 class _Held:
-    """A subject in hand."""
+    """A subject of events, or a group of facts, in hand."""
 
     open_run: OpenRun
-    lease: Lease
+    lease: Lease | GroupLease
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Worker:
         ledger: where events and facts are.
         queue: where runs are found.
         consolidate: what is done with an event.
+        observe: what is done with the next facts of a group.
         bell: rings when there may be work.
         finished: set once it was stopped and has nothing in hand.
     """
@@ -87,6 +90,7 @@ class Worker:
     ledger: Ledger
     queue: RunQueue
     consolidate: ConsolidateEvent
+    observe: ObserveGroup
     clock: Clock
     ids: Ids
     bell: Doorbell
@@ -120,7 +124,7 @@ class Worker:
             await asyncio.gather(heartbeat, return_exceptions=True)
 
     async def _dispatch(self, group: asyncio.TaskGroup) -> bool:
-        """Takes a subject of an open run, if one is free, and has it worked; returns whether one was."""
+        """Takes a subject or a group of an open run, if one is free, and has it worked; returns whether one was."""
         try:
             taken = await self._take()
         except _TRANSIENT as error:
@@ -129,11 +133,11 @@ class Worker:
         if taken is None:
             return False
         self._held[taken.lease.lease_id] = taken
-        group.create_task(self._work_subject(taken))
+        group.create_task(self._work(taken))
         return True
 
     async def _take(self) -> _Held | None:
-        """Returns a subject that was taken; ends runs of which nothing is left."""
+        """Returns what was taken; ends runs of which nothing is left."""
         found = await self.queue.open_runs()
         self._turn += 1
         for open_run in _rotated(found, self._turn):
@@ -144,12 +148,14 @@ class Worker:
                 await self._close(open_run)
         return None
 
-    async def _take_of(self, open_run: OpenRun) -> Lease | None:
+    async def _take_of(self, open_run: OpenRun) -> Lease | GroupLease | None:
         has_model = self.consolidate.has_model
         async with self.ledger.write(open_run.project) as session:
-            lease = await session.leases.take(
+            lease: Lease | GroupLease | None = await session.leases.take(
                 open_run.run_id, self.ids.new(), self.options.lease, has_model=has_model
             )
+            if lease is None:
+                lease = await session.observing.take(open_run.run_id, self.ids.new(), self.options.lease)
             if lease is not None:
                 await session.leases.begin(open_run.run_id, self.clock.now())
         return lease
@@ -162,9 +168,14 @@ class Worker:
         if over:
             _log.info("run ended", project=open_run.project, run_id=str(open_run.run_id))
 
-    async def _work_subject(self, held: _Held) -> None:
+    async def _work(self, held: _Held) -> None:
+        if isinstance(held.lease, GroupLease):
+            await self._work_group(held.open_run.project, held.lease)
+        else:
+            await self._work_subject(held.open_run.project, held.lease)
+
+    async def _work_subject(self, project: str, lease: Lease) -> None:
         """Works the events of a subject in their order, and lets it go."""
-        project, lease = held.open_run.project, held.lease
         try:
             for _ in range(SUBJECT_TURN):
                 if self._stopping:
@@ -178,12 +189,42 @@ class Worker:
         finally:
             await self._release(project, lease)
 
-    async def _release(self, project: str, lease: Lease) -> None:
+    async def _work_group(self, project: str, lease: GroupLease) -> None:
+        """Works one batch of a group, and lets it go: the group that waited for longest is next.
+
+        A defect fails the facts that it shows in, never other groups.
+        """
+        work = asyncio.ensure_future(self.observe.execute(project, lease))
+        try:
+            try:
+                await asyncio.wait([work])
+            finally:
+                work.cancel()
+            error = work.exception()
+            if isinstance(error, LeaseLostError):
+                _log.warning("a lease was lost", project=project, group_id=str(lease.group.group_id))
+            elif isinstance(error, _TRANSIENT):
+                _log.warning("a group was left", project=project, error=str(error))
+                await asyncio.sleep(self.options.poll)
+            elif error is not None:
+                text = "".join(traceback.format_exception(error))
+                _log.error("internal error", project=project, group_id=str(lease.group.group_id), traceback=text)
+                failure = Failure("INTERNAL", "internal error; the worker's log has it under the fact's group")
+                await self.observe.record_failure(project, lease, failure)
+        except _TRANSIENT as error:
+            _log.warning("a group was left", project=project, error=str(error))
+        finally:
+            await self._release(project, lease)
+
+    async def _release(self, project: str, lease: Lease | GroupLease) -> None:
         try:
             async with self.ledger.write(project) as session:
-                await session.leases.release(lease)
+                if isinstance(lease, GroupLease):
+                    await session.observing.release(lease)
+                else:
+                    await session.leases.release(lease)
         except _TRANSIENT as error:
-            _log.warning("a subject stays taken until its lease is over", project=project, error=str(error))
+            _log.warning("what was in hand stays taken until its lease is over", project=project, error=str(error))
         finally:
             del self._held[lease.lease_id]
             self.bell.ring()
@@ -222,6 +263,7 @@ class Worker:
                 try:
                     async with self.ledger.write(project) as session:
                         await session.leases.extend(lease_ids, self.options.lease)
+                        await session.observing.extend(lease_ids, self.options.lease)
                 except _TRANSIENT as error:
                     _log.warning("leases could not be extended", project=project, error=str(error))
 

@@ -23,7 +23,7 @@ from concord_server.domain.model import EntityRef
 from concord_server.domain.project_settings import OwnSettings
 from concord_server.domain.runs import EventOutcome, Run, RunMessage, RunScope
 from concord_server.ports.embedder import EmbedderOverloadedError
-from concord_server.services.events import RetryEvents
+from concord_server.services.events import Requeued, RetryEvents
 from concord_server.services.runs import CancelRun, GetRun, StartRun
 from concord_server.services.statuses import UpdateFactStatus
 from concord_server.storage.sessions import PostgresLedger
@@ -248,7 +248,7 @@ class TestFailures:
         bench.embedder.error = None
         summary, _ = await bench.worked()
         assert summary.extract.total == 0
-        assert await RetryEvents(bench.ledger, bench.clock).execute(bench.context, (), None) == 1
+        assert await RetryEvents(bench.ledger, bench.clock).execute(bench.context, (), None) == Requeued(1)
         summary, _ = await bench.worked()
         assert summary.extract.created == 1
         assert (await bench.event(appended.event_id)).attempts == 1

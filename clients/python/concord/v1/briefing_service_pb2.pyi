@@ -607,24 +607,60 @@ class FactSearchResult(_message.Message):
 Global___FactSearchResult: _TypeAlias = FactSearchResult  # noqa: Y015
 
 @_typing.final
+class ObservationSearchResult(_message.Message):
+    """An observation that was found; its proof_count and period say what it rests on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OBSERVATION_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    similarity: _builtins.float
+    """Cosine to the query, in [-1, 1]."""
+    @_builtins.property
+    def observation(self) -> _consolidation_pb2.Observation:
+        """The observation."""
+
+    def __init__(
+        self,
+        *,
+        observation: _consolidation_pb2.Observation | None = ...,
+        similarity: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["observation", b"observation", "similarity", b"similarity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ObservationSearchResult: _TypeAlias = ObservationSearchResult  # noqa: Y015
+
+@_typing.final
 class SearchFactsResponse(_message.Message):
     """What was found."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     RESULTS_FIELD_NUMBER: _builtins.int
+    OBSERVATIONS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___FactSearchResult]:
         """The facts, best first."""
+
+    @_builtins.property
+    def observations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ObservationSearchResult]:
+        """Observations that are believed, nearest first, at most top_k. None where the search is about the past or about
+        what only facts have: types, statuses, a predicate, content, a confidence.
+        """
 
     def __init__(
         self,
         *,
         results: _abc.Iterable[Global___FactSearchResult] | None = ...,
+        observations: _abc.Iterable[Global___ObservationSearchResult] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["results", b"results"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["observations", b"observations", "results", b"results"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

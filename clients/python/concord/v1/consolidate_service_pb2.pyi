@@ -760,11 +760,13 @@ class RetryEventsRequest(_message.Message):
     """UUID that makes the call repeatable."""
     @_builtins.property
     def states(self) -> _containers.RepeatedScalarFieldContainer[_enums_pb2.EventState.ValueType]:
-        """FAILED, DEAD; empty: both."""
+        """FAILED, DEAD; empty: both. Facts that the stage OBSERVE failed on count as FAILED while they will be taken up
+        again by themselves, as DEAD after that.
+        """
 
     @_builtins.property
     def subject(self) -> _resources_pb2.EntityRef:
-        """Only events of this subject."""
+        """Only events of this subject, and facts that it owns."""
 
     def __init__(
         self,
@@ -788,16 +790,20 @@ class RetryEventsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REQUEUED_COUNT_FIELD_NUMBER: _builtins.int
+    REQUEUED_FACT_COUNT_FIELD_NUMBER: _builtins.int
     requeued_count: _builtins.int
     """Number of events that wait again."""
+    requeued_fact_count: _builtins.int
+    """Number of facts on which the stage OBSERVE had failed, and which are pending again."""
     def __init__(
         self,
         *,
         requeued_count: _builtins.int = ...,
+        requeued_fact_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["requeued_count", b"requeued_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["requeued_count", b"requeued_count", "requeued_fact_count", b"requeued_fact_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -9,19 +9,23 @@ from concord.v1 import briefing_service_pb2 as pb
 from concord.v1 import enums_pb2
 
 from concord_server.api.enums import CLAIM_SUPPORT, FACT_STATUS, FACT_TYPE
+from concord_server.api.mapping.observations import to_observation
 from concord_server.api.mapping.resources import to_conflict, to_fact
 from concord_server.api.wellknown import to_timestamp
 from concord_server.domain.claim_check import ClaimCheck
 from concord_server.domain.entities import EntitySummary
 from concord_server.domain.noteworthiness import RankedFact
+from concord_server.domain.observations import FoundObservation
 from concord_server.domain.queries import Page
 from concord_server.domain.search import SearchResult
 from concord_server.services.briefing import Briefing
 from concord_server.services.merge_entities import MergeReceipt
 
 
-def to_search_response(results: Sequence[SearchResult], now: datetime) -> pb.SearchFactsResponse:
-    """Returns what was found, best first."""
+def to_search_response(
+    results: Sequence[SearchResult], observations: Sequence[FoundObservation], now: datetime
+) -> pb.SearchFactsResponse:
+    """Returns what was found, best first; observations apart from facts."""
     return pb.SearchFactsResponse(
         results=[
             pb.FactSearchResult(
@@ -31,7 +35,13 @@ def to_search_response(results: Sequence[SearchResult], now: datetime) -> pb.Sea
                 score=result.score,
             )
             for result in results
-        ]
+        ],
+        observations=[
+            pb.ObservationSearchResult(
+                observation=to_observation(found.observation, now), similarity=found.similarity
+            )
+            for found in observations
+        ],
     )
 
 
@@ -46,6 +56,7 @@ def to_briefing_response(briefing: Briefing, next_page_token: str) -> pb.GetEnti
         total_count=briefing.counts.total,
         by_type={enums_pb2.FactType.Name(FACT_TYPE.to_proto(t)): count for t, count in by_type.items()},
         by_status={enums_pb2.FactStatus.Name(FACT_STATUS.to_proto(s)): count for s, count in by_status.items()},
+        observations=[to_observation(observation, now) for observation in briefing.observations],
         open_conflicts=[to_conflict(conflict, now) for conflict in briefing.open_conflicts],
         markdown=briefing.markdown,
         next_page_token=next_page_token,

@@ -22,6 +22,7 @@ from concord_server.api.enums import (
     VOLATILITY,
 )
 from concord_server.api.errors import stored_status
+from concord_server.api.mapping.observations import to_observation_outcome
 from concord_server.api.mapping.resources import to_entity, to_fact, to_id
 from concord_server.api.wellknown import optional_timestamp, to_duration, to_struct, to_timestamp, to_value
 from concord_server.domain.commands import ClaimInput
@@ -33,6 +34,8 @@ from concord_server.domain.queries import Page
 from concord_server.domain.runs import (
     CandidateResult,
     EventOutcome,
+    ObservationOutcome,
+    ObserveProgress,
     Progress,
     ProgressReport,
     Run,
@@ -103,9 +106,11 @@ def to_run(run: Run) -> consolidation_pb2.Run:
         run_id=to_id(run.run_id),
         state=RUN_STATE.to_proto(run.state),
         stages=[RUN_STAGE.to_proto(stage) for stage in run.scope.stages],
-        progress=to_progress(run.extract),
+        progress=to_progress(run.extract, run.observe),
         stage_progress=[
-            to_progress(run.extract if stage is RunStage.EXTRACT else Progress(), stage=stage)
+            to_progress(run.extract, stage=stage)
+            if stage is RunStage.EXTRACT
+            else to_progress(Progress(), run.observe, stage=stage)
             for stage in run.scope.stages
         ],
         error=_error(run.error),
@@ -128,10 +133,15 @@ def to_list_runs_response(page: Page[Run], next_page_token: str) -> pb.ListRunsR
 
 
 def to_progress(
-    progress: Progress, left: timedelta | None = None, stage: RunStage | None = None
+    extract: Progress,
+    observe: ObserveProgress | None = None,
+    left: timedelta | None = None,
+    stage: RunStage | None = None,
 ) -> consolidation_pb2.Progress:
     """Returns counts, of all stages together unless one is named."""
-    counts = {each.name: getattr(progress, each.name) for each in fields(progress)}
+    counts = {each.name: getattr(extract, each.name) for each in fields(extract)}
+    for each in fields(observe) if observe is not None else ():
+        counts[each.name] = counts.get(each.name, 0) + getattr(observe, each.name)
     return consolidation_pb2.Progress(
         stage=RUN_STAGE.optional_to_proto(stage), eta=None if left is None else to_duration(left), **counts
     )
@@ -144,7 +154,9 @@ def to_consolidate_response(message: RunMessage, now: datetime) -> pb.Consolidat
     if isinstance(update, EventOutcome):
         response.outcome.CopyFrom(to_event_outcome(update, now))
     elif isinstance(update, ProgressReport):
-        response.progress.CopyFrom(to_progress(update.progress, update.left))
+        response.progress.CopyFrom(to_progress(update.progress, update.observe, update.left))
+    elif isinstance(update, ObservationOutcome):
+        response.observation.CopyFrom(to_observation_outcome(update, now))
     elif message.last:
         response.summary.CopyFrom(to_run(update))
     else:

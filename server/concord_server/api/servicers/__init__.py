@@ -48,7 +48,7 @@ def add_services(server: grpc.aio.Server, use_cases: UseCases) -> None:
         server,
     )
     consolidate_service_pb2_grpc.add_ConsolidateServiceServicer_to_server(
-        ConsolidateServicer(use_cases),  # type: ignore[abstract]
+        ConsolidateServicer(use_cases),
         server,
     )
     evolution_service_pb2_grpc.add_EvolutionServiceServicer_to_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -65,8 +66,13 @@ class BriefingServicer(EntitiesServicer, briefing_service_pb2_grpc.BriefingServi
 
     async def SearchFacts(self, request: pb.SearchFactsRequest, context: Context) -> pb.SearchFactsResponse:
         """Finds current facts by meaning and by words, best first."""
-        results = await self._use_cases.briefing.search_facts.execute(current_call(), parse_search(request))
-        return to_search_response(results, self._use_cases.clock.now())
+        caller, query = current_call(), parse_search(request)
+        use_cases = self._use_cases.briefing
+        # At once, so that the query is embedded once for both.
+        results, observations = await asyncio.gather(
+            use_cases.search_facts.execute(caller, query), use_cases.search_observations.execute(caller, query)
+        )
+        return to_search_response(results, observations, self._use_cases.clock.now())
 
     async def GetEntityBriefing(
         self, request: pb.GetEntityBriefingRequest, context: Context

@@ -1,4 +1,4 @@
-"""ConsolidateService; the part of it that reads events is in :mod:`concord_server.api.servicers.events`."""
+"""ConsolidateService; the parts of it that read events and observations are in modules of their own."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from concord_server.api.parsing.fields import parse_enums, parse_id, parse_page_
 from concord_server.api.parsing.idempotency import parse_idempotency
 from concord_server.api.parsing.queries import parse_one_id, parse_start
 from concord_server.api.servicers.events import EventsServicer
+from concord_server.api.servicers.observations import ObservationsServicer
 from concord_server.api.streams import closing
 from concord_server.api.usecases import UseCases
 from concord_server.domain.commands import Violations
@@ -41,7 +42,9 @@ CANCEL_RUN_METHOD = "concord.v1.ConsolidateService/CancelRun"
 LIST_RUNS_METHOD = "concord.v1.ConsolidateService/ListRuns"
 
 
-class ConsolidateServicer(EventsServicer, consolidate_service_pb2_grpc.ConsolidateServiceServicer):
+class ConsolidateServicer(
+    EventsServicer, ObservationsServicer, consolidate_service_pb2_grpc.ConsolidateServiceServicer
+):
     """Takes events, and runs that turn them into facts."""
 
     def __init__(self, use_cases: UseCases) -> None:

@@ -23,7 +23,7 @@ from concord_server.api.usecases import UseCases
 from concord_server.domain.commands import Violations
 from concord_server.domain.events import EventFilter
 from concord_server.services.context import Idempotency, Replay
-from concord_server.services.events import RETRYABLE
+from concord_server.services.events import RETRYABLE, Requeued
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -73,11 +73,11 @@ class EventsServicer:
         if any(state not in RETRYABLE for state in states):
             found.add("states", f"must be of {', '.join(state.value for state in RETRYABLE)}")
         subject = parse_entity_filter(request, "subject", found)
-        idempotency: Idempotency[int] | None = parse_idempotency(
+        idempotency: Idempotency[Requeued] | None = parse_idempotency(
             RETRY_EVENTS_METHOD,
             request,
             request.request_id,
-            lambda count: pb.RetryEventsResponse(requeued_count=count).SerializeToString(),
+            lambda requeued: _requeued(requeued).SerializeToString(),
             found,
         )
         found.raise_if_any()
@@ -86,4 +86,8 @@ class EventsServicer:
         )
         if isinstance(answer, Replay):
             return pb.RetryEventsResponse.FromString(answer.response)
-        return pb.RetryEventsResponse(requeued_count=answer)
+        return _requeued(answer)
+
+
+def _requeued(requeued: Requeued) -> pb.RetryEventsResponse:
+    return pb.RetryEventsResponse(requeued_count=requeued.events, requeued_fact_count=requeued.facts)

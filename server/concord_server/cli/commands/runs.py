@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +23,7 @@ _COUNTS = (
     *("processed", "created", "reinforced", "superseded", "historical"),
     *("conflicted", "suppressed", "duplicate", "rejected", "failed"),
     *("model_calls", "input_tokens", "output_tokens"),
+    *("observations_created", "observations_updated", "observations_merged", "observations_retired"),
 )
 _HINTS = {
     "NO_MODEL": "set CONCORD_LLM_MODEL for the service, see docs/model.md, or send candidates with the events",
@@ -31,24 +33,35 @@ _COLUMNS = ("run_id", "state", "create_time", "total", *_COUNTS, "error")
 _SHORT_COLUMNS = ("run_id", "state", "create_time", "events", "candidates", "error")
 
 
+class Stage(StrEnum):
+    """Stages of a run."""
+
+    EXTRACT = "extract"
+    OBSERVE = "observe"
+
+
 def consolidate(
     *,
     subject: Annotated[str, typer.Option(metavar="TYPE:ID", help="Only events about this entity.")] = "",
     domain: Annotated[str, typer.Option(help="Only this domain.")] = "",
     max_events: Annotated[int, typer.Option(min=0, help="At most so many events; 0 for all that wait.")] = 0,
+    stage: Annotated[
+        list[Stage] | None, typer.Option(help="Only this stage: extract (events) or observe (facts).")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Plan, and write no fact.")] = False,
     output_format: options.Output = OutputFormat.TABLE,
     target: options.Target = options.DEFAULT_TARGET,
     project: options.Project = "",
     api_key: options.ApiKey = "",
 ) -> None:
-    """Turn the events that wait into facts, and show how it goes. Ctrl-C detaches; the run goes on."""
-    from concord import RunScope
+    """Turn the events that wait into facts, and facts into observations. Ctrl-C detaches; the run goes on."""
+    from concord import RunScope, RunStage
 
     from concord_server.cli.connection import connected, entity_option
 
     about = entity_option("--subject", subject)
-    scope = RunScope(about, domain=domain, max_events=max_events, validate_only=dry_run)
+    stages = [RunStage(each.name) for each in stage or ()]
+    scope = RunScope(about, domain=domain, max_events=max_events, stages=stages, validate_only=dry_run)
     with connected(target, project, api_key) as client:
         run = client.start_run(scope)
         follow(client, run.run_id, 0, output_format)
@@ -174,7 +187,7 @@ def _shown(messages: Iterator[RunMessage], output_format: OutputFormat) -> Itera
 def _counts(progress: Progress) -> str:
     """Returns the counts that are not zero, in one line."""
     named = ((name, getattr(progress, name)) for name in _COUNTS[1:])
-    return " · ".join(f"{count} {name}" for name, count in named if count)
+    return " · ".join(f"{count} {name.replace('_', ' ')}" for name, count in named if count)
 
 
 def _show(found: Sequence[Run]) -> None:
