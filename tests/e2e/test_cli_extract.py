@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.cli import Ended, run_concord
 from tests.support.model_server import KEY, MODEL, ModelServer, failing
+from tests.support.service import running_service
 
 TURNS = [
     {"role": "user", "name": "Kim", "text": "I moved to Lagos, and I play the cello."},
@@ -89,3 +90,21 @@ def test_without_a_model_that_is_said_plainly(conversation: Path) -> None:
     shown = extract(conversation, CONCORD_LLM_MODEL="", CONCORD_LLM_BASE_URL="")
     assert shown.returncode == 9
     assert "no model is configured: set CONCORD_LLM_MODEL" in shown.stderr
+
+
+def test_without_a_dry_run_the_service_takes_the_facts_and_asks_once(conversation: Path, tmp_path: Path) -> None:
+    with ModelServer(json.dumps({"reasoning": "", "facts": FACTS})) as model:
+        environment = {"CONCORD_LLM_BASE_URL": model.url, "CONCORD_LLM_MODEL": MODEL, "CONCORD_LLM_API_KEY": KEY}
+        with running_service(tmp_path / "data", environment=environment) as service:
+
+            def concord(*arguments: str) -> Ended:
+                return run_concord(*arguments, "--target", service.target)
+
+            first, second = (
+                concord("extract", "--file", str(conversation), "--subject", "Person:kim") for _ in range(2)
+            )
+            listed = concord("facts", "list", "--output", "json")
+        asked = len(model.received)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert [fact["text"] for fact in json.loads(listed.stdout)] == ["kim lives in Lagos"]
+    assert asked == 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from concord import EntityRef, EventInput, EventMessage
@@ -22,7 +23,8 @@ def read_conversation(lines: Iterable[str], subject: EntityRef | None) -> list[E
     """Returns the events of a file.
 
     Lines with a ``subject`` are events. Lines with a ``text`` or ``content``, and a ``role``, ``name`` or ``time``, are
-    turns; together they are one event about ``subject``, at the time of the last turn that has one.
+    turns; together they are one event about ``subject``, at the time of the last turn that has one. The key of that
+    event follows from its content: handed over again, it is the same event.
 
     Raises:
         EventFileError: a line is neither; the message names it.
@@ -37,7 +39,15 @@ def read_conversation(lines: Iterable[str], subject: EntityRef | None) -> list[E
         raise EventFileError("these are turns of a conversation: say whom it is about with --subject TYPE:ID")
     messages = [_message(number, document) for number, document in enumerate(documents, start=1)]
     times = [message.time for message in messages if message.time is not None]
-    return [EventInput(subject, kind="conversation", messages=messages, occur_time=max(times, default=None))]
+    return [
+        EventInput(
+            subject,
+            kind="conversation",
+            messages=messages,
+            occur_time=max(times, default=None),
+            idempotency_key=_key(subject, messages),
+        )
+    ]
 
 
 def new_events(events: Sequence[EventInput]) -> list[NewEvent]:
@@ -60,6 +70,12 @@ def new_events(events: Sequence[EventInput]) -> list[NewEvent]:
         )
         for event in events
     ]
+
+
+def _key(subject: EntityRef, messages: Sequence[EventMessage]) -> str:
+    turns = [[m.role, m.name, m.text, m.time and m.time.astimezone(UTC).isoformat()] for m in messages]
+    content = json.dumps([subject.entity_type, subject.entity_id, turns])
+    return f"conversation-{hashlib.sha256(content.encode()).hexdigest()}"
 
 
 def _document(number: int, line: str) -> dict[str, Any]:

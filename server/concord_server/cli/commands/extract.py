@@ -58,13 +58,16 @@ def extract(
         raise CommandError(
             "--prompt goes with --dry-run; a project has its prompt in its settings", code=ExitCode.USAGE
         )
+    from concord import RunScope, RunStage
+
     from concord_server.cli.commands.events import BATCH
     from concord_server.cli.commands.runs import follow
 
+    scope = RunScope(stages=[RunStage.EXTRACT])
     with connected(target, project, api_key) as client:
         for start in range(0, len(events), BATCH):
             client.append_events(events[start : start + BATCH])
-        follow(client, client.start_run().run_id, 0, output_format)
+        follow(client, client.start_run(scope).run_id, 0, output_format)
 
 
 def _preview(events: Sequence[EventInput], prompt: str, output_format: OutputFormat) -> None:
