@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 
 from concord_server.domain.answers import UnreadableAnswer, read_answer
-from concord_server.domain.local_observing import MIN_SIMILARITY, Related, local_answer, relates
+from concord_server.domain.local_observing import MIN_SIMILARITY, Related, local_answer, supports
 from concord_server.domain.model import Fact
 from concord_server.domain.observation_prompt import (
     DEFAULT_PROMPT,
@@ -110,20 +110,23 @@ class LocalAnswerer:
         self._judge = judge
 
     async def answer(self, asked: Asked, pool: Pool, recalled: Recalled) -> tuple[Answer, Usage]:
-        """Returns what the judge relates.
+        """Returns what embedder and judge find borne out.
 
         Raises:
             JudgeUnavailableError: the judge cannot answer now.
         """
         owner = pool.batch[0].partition.owner_id
         candidates = list(_near_pairs(pool, recalled.vectors))
+        both_orders = candidates + [(other, one, near) for one, other, near in candidates]
         judged = await self._judge.judge(
-            [JudgePair(newer.text, older.text, similarity, owner) for newer, older, similarity in candidates]
+            [JudgePair(stated.text, known.text, near, owner) for stated, known, near in both_orders]
         )
         pairs: set[tuple[UUID, UUID]] = set()
-        for (newer, older, _), judgement in zip(candidates, judged, strict=True):
-            if relates(judgement):
-                pairs |= {(newer.fact_id, older.fact_id), (older.fact_id, newer.fact_id)}
+        for (one, other, _), first, second in zip(candidates, judged, judged[len(candidates) :], strict=False):
+            if supports(first, second):
+                pairs.add((other.fact_id, one.fact_id))
+            if supports(second, first):
+                pairs.add((one.fact_id, other.fact_id))
         worded = {
             (fact.fact_id, observation.observation_id)
             for fact, observation in product(pool.batch, pool.observations)
@@ -140,11 +143,10 @@ def _worded_as(pool: Pool, text: str) -> list[Fact]:
 
 
 def _near_pairs(pool: Pool, vectors: Mapping[UUID, Vector]) -> Iterator[tuple[Fact, Fact, float]]:
-    """Yields the pairs worth comparing, the newer fact first: one of the batch with each other that is near."""
+    """Yields the pairs worth comparing, with their cosine: one of the batch with each other that is near."""
     for one, other in chain(combinations(pool.batch, 2), product(pool.batch, pool.earlier)):
         if one.fact_id not in vectors or other.fact_id not in vectors:
             continue
         similarity = float(np.dot(vectors[one.fact_id], vectors[other.fact_id]))
         if similarity >= MIN_SIMILARITY:
-            newer, older = (one, other) if one.valid_from > other.valid_from else (other, one)
-            yield newer, older, min(max(similarity, -1.0), 1.0)
+            yield one, other, min(max(similarity, -1.0), 1.0)

@@ -10,8 +10,9 @@ import numpy as np
 
 from concord_server.domain.enums import ObservationAction
 from concord_server.domain.judgement import Judgement, Relation
+from concord_server.domain.observation_folding import TWIN_SIMILARITY, Twin, fold
 from concord_server.domain.observations import Observation
-from concord_server.domain.observing import TWIN_SIMILARITY, Change, Plan, Pool, Twin, fold, without_late
+from concord_server.domain.observing import Change, Plan, Pool, without_late
 from concord_server.domain.text import text_key
 from concord_server.ports.embedder import Embedder, Vector
 from concord_server.ports.judge import Judge, JudgePair, JudgeUnavailableError

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from concord_server.domain.enums import ObservationAction, Trend
 from concord_server.domain.model import Fact
+from concord_server.domain.observation_folding import Twin, fold
 from concord_server.domain.observations import basis_of, group_of, trend
 from concord_server.domain.observing import (
     BATCH_SIZE,
@@ -18,10 +19,8 @@ from concord_server.domain.observing import (
     Pool,
     Refused,
     Retire,
-    Twin,
     Update,
     batches,
-    fold,
     halves,
     plan,
 )
@@ -202,7 +201,8 @@ class TestFolding:
         planned = Plan(
             (Change(RETIRED, KNOWN.observation_id, "known"), Change(CREATED, None, "a", (NEW.fact_id,)))
         )
-        [change] = fold(planned, [Twin(1, KNOWN.observation_id)], {KNOWN.observation_id: KNOWN}).changes
+        twins = [Twin(1, KNOWN.observation_id), Twin(1, 0)]
+        [change] = fold(planned, twins, {KNOWN.observation_id: KNOWN}).changes
         assert (change.action, change.observation_id) == (UPDATED, KNOWN.observation_id)
 
 

@@ -30,7 +30,7 @@ _HINTS = {
     "MODEL_DENIED": "the events still wait; check the service's CONCORD_LLM_* settings, see docs/model.md",
 }
 _COLUMNS = ("run_id", "state", "create_time", "total", *_COUNTS, "error")
-_SHORT_COLUMNS = ("run_id", "state", "create_time", "events", "candidates", "error")
+_SHORT_COLUMNS = ("run_id", "state", "create_time", "worked", "counts", "error")
 
 
 class Stage(StrEnum):
@@ -207,12 +207,12 @@ def _show_one(run: Run) -> None:
     if not output.on_terminal():
         rendering.write_table(_COLUMNS, [_row(run)])
         return
-    _, _, _, events, candidates, error = _short_row(run)
+    _, _, _, worked, counts, error = _short_row(run)
     fields = {
         "run_id": run.run_id,
         "state": run.state.value,
-        "events": events,
-        "candidates": candidates,
+        "worked": worked,
+        "counts": counts,
         "error": error,
     }
     output.show(rendering.field_table((name, value) for name, value in fields.items() if value))
@@ -224,5 +224,5 @@ def _row(run: Run) -> tuple[object, ...]:
 
 
 def _short_row(run: Run) -> tuple[object, ...]:
-    events = f"{run.progress.processed}/{run.progress.total}"
-    return (run.run_id, run.state.value, run.create_time, events, _counts(run.progress), run.error)
+    worked = f"{run.progress.processed}/{run.progress.total}"
+    return (run.run_id, run.state.value, run.create_time, worked, _counts(run.progress), run.error)
