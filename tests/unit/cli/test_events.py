@@ -238,14 +238,14 @@ def test_a_run_on_a_terminal_has_a_bar_and_the_counts_that_are_not_zero(concord,
     assert shown == [
         ["run_id", RUN_ID],
         ["state", "SUCCEEDED"],
-        ["events", "2/2"],
-        ["candidates", "1 created · 1 superseded"],
+        ["worked", "2/2"],
+        ["counts", "1 created · 1 superseded"],
     ]
 
 
 def test_runs_on_a_terminal_are_laid_out(concord, terminal):
     header, row = concord("runs", "list").out.splitlines()
-    assert header.split() == ["run_id", "state", "create_time", "events", "candidates", "error"]
+    assert header.split() == ["run_id", "state", "create_time", "worked", "counts", "error"]
     assert row.split()[:2] == [RUN_ID, "SUCCEEDED"]
 
 
