@@ -170,8 +170,16 @@ def _amendments(segment: Segment) -> list[Assertion]:
 
 
 def _overlap(one: Segment, other: Segment) -> bool:
+    """Whether both hold at some time; one of an instant holds at that instant."""
+    if one.start == one.end or other.start == other.end:
+        return _touches(one, other.start) if other.start == other.end else _touches(other, one.start)
     begins_in_time = other.end is None or one.start < other.end
     return begins_in_time and (one.end is None or other.start < one.end)
+
+
+def _touches(segment: Segment, moment: datetime) -> bool:
+    ended = segment.end is not None and segment.end <= moment
+    return segment.start <= moment and (not ended or segment.start == moment)
 
 
 def derived_id(assertion_id: UUID) -> UUID:

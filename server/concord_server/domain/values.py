@@ -90,7 +90,9 @@ def normalise_predicate(predicate: str) -> str:
     spaced: list[str] = []
     previous = ""
     for character in unicodedata.normalize("NFC", predicate):
-        if character.isupper() and (previous.islower() or previous.isdigit()):
+        # Cherokee folds to upper case: what folding leaves alone begins no word.
+        begins = character.isupper() and character.casefold() != character
+        if begins and (previous.islower() or previous.isdigit()):
             spaced.append("_")
         spaced.append(character if _in_word(character) else "_")
         previous = character

@@ -97,6 +97,15 @@ def test_bounds_set_by_hand_on_the_one_that_goes_do_not_bind_the_one_that_stays(
     assert joined([said(1, "A", 1)], moving) == ([("A", 1, None)], False)
 
 
+def test_an_instant_within_what_holds_supports_it_and_does_not_end_it():
+    assert joined([said(1, "A", 1)], [said(11, "A", 1, end=1)]) == ([("A", 1, None)], False)
+    assert joined([said(1, "A", 1)], [said(11, "A", 2, end=2)]) == ([("A", 1, None)], False)
+
+
+def test_an_instant_of_another_value_within_what_holds_is_overruled():
+    assert joined([said(1, "A", 1)], [said(11, "B", 2, end=2)]) == ([("A", 1, None)], False)
+
+
 def test_facts_of_a_waiting_stretch_are_pending():
     staying = Timeline(uid(1), (fact(1, "A", FactStatus.ACTIVE, 1),), (said(1, "A", 1),))
     moving = Timeline(uid(2), (fact(11, "B", FactStatus.ACTIVE, 4),), (said(11, "B", 4),))

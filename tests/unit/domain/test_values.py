@@ -210,6 +210,7 @@ def test_marks_of_other_scripts_tell_predicates_apart():
 @given(st.text())
 @example("İstanbul")
 @example("ΐ")
+@example("aꭰ")
 def test_a_normal_predicate_is_its_own_normal_form(text):
     normal = normalise_predicate(text)
     assert normalise_predicate(normal) == normal
