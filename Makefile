@@ -8,7 +8,7 @@ STAMP := $(VENV)/.set-up
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check lint types layers protos protos-check unit integration cases \
         format bench bench-embedder bench-judge bench-reconcile bench-search bench-predicates bench-lineage \
-        bench-answers bench-extraction bench-model bench-consolidate bench-kill llama clean
+        bench-answers bench-extraction bench-observe bench-model bench-consolidate bench-kill llama clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -88,6 +88,9 @@ bench-answers: setup ## Measure how the time to read a model's answer grows with
 
 bench-extraction: setup ## Measure what reading an event by a model that answers at once costs
 	@$(BIN)/python -m bench.extraction
+
+bench-observe: setup ## Measure what forming observations costs, by a model that answers at once
+	@$(BIN)/python -m bench.observe
 
 LLAMA := var/llama
 

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import random
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from concord import Client, EventState
+from concord import Client, EventState, ObservationOutcome
 from concord_server.storage.embedded import EmbeddedPostgres
 from concord_server.storage.migrate import migrate
 
+from tests.support.model_server import KEY, MODEL, ModelServer, Received, Reply, late
 from tests.support.workers import (
     CLI,
     EXTRACT,
     Fleet,
+    beliefs_of,
     is_open,
     kill_at_random,
     ledger_of,
@@ -25,6 +28,7 @@ from tests.support.workers import (
     serving,
     started,
     told_of,
+    trait_events,
 )
 
 
@@ -56,6 +60,52 @@ def test_workers_killed_at_random_lose_nothing_and_double_nothing(database_url: 
             assert ledger_of(killed) == ledger_of(calm)
             assert ledger_of(calm).conflicts
             assert set(ledger_of(killed).events) == {(e.idempotency_key, EventState.DONE) for e in given}
+
+
+def agreeing(request: Received) -> Reply:
+    """Says that all facts of a batch agree, late enough to be killed meanwhile."""
+    data = json.loads(request.user.removeprefix("<data>").removesuffix("</data>"))
+    facts = data["new_facts"]
+    text = f"{data['about']}: {len(facts)} facts agree from {facts[0]['since']} on"
+    created = {"text": text, "source_fact_ids": [fact["id"] for fact in facts], "reason": "they agree"}
+    return late(json.dumps({"creates": [created], "updates": [], "merges": [], "retires": []}), 0.1)
+
+
+def test_workers_killed_while_observations_are_formed_leave_all_of_a_batch_or_none(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(7)
+    given = trait_events(subjects=2, traits=20)
+    batches = 2 * 3
+    with ExitStack() as stack:
+        model = stack.enter_context(ModelServer(agreeing))
+        for name, value in (("BASE_URL", model.url), ("MODEL", MODEL), ("API_KEY", KEY)):
+            monkeypatch.setenv(f"CONCORD_LLM_{name}", value)
+        _, address = stack.enter_context(serving(database_url))
+        fleet = Fleet(database_url, lease=1, stack=stack)
+        for _ in range(2):
+            fleet.add()
+        with Client(address, project="killed-2") as killed, Client(address, project="calm-2") as calm:
+            for client in (killed, calm):
+                client.append_events(given)
+            run = killed.start_run()
+            while not model.asked:
+                time.sleep(0.02)
+            while is_open(killed, run) and fleet.kills < 3:
+                kill_at_random(fleet, chance, longest=0.3)
+            told = [m.update for m in killed.watch_run(run.run_id) if isinstance(m.update, ObservationOutcome)]
+            asked = model.asked
+            assert list(calm.consolidate())[-1].last
+            assert fleet.kills > 0
+            assert asked >= model.asked - asked == batches
+            assert len(told) == batches
+            progress = killed.get_run(run.run_id).progress
+            assert progress.observations_created + progress.observations_updated == batches
+            assert progress.processed == len(given) * 2
+            assert beliefs_of(killed) == beliefs_of(calm)
+            proofs = sum(each.proof_count for each in calm.list_observations())
+            assert proofs == len(given)
+            assert ledger_of(killed) == ledger_of(calm)
 
 
 def test_two_runs_at_once_share_the_work_of_several_workers(database_url: str) -> None:

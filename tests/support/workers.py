@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,8 @@ from concord import (
     EventOutcome,
     EventState,
     Fact,
+    Observation,
+    ObservationState,
     Run,
     RunScope,
     RunStage,
@@ -114,6 +116,33 @@ def _said(fact: Fact) -> tuple[object, ...]:
     said = (fact.owner.entity_id, fact.claim.predicate, str(fact.claim.value))
     counted = (fact.status, fact.source_count, fact.reinforcement_count, fact.trust, fact.conflict_id != "")
     return (*said, fact.valid_from, fact.valid_to, *counted)
+
+
+def trait_events(subjects: int, traits: int) -> list[EventInput]:
+    """Events by which each of so many subjects has so many facts, all of one group."""
+    return [
+        EventInput(
+            EntityRef("User", f"u{subject}"),
+            occur_time=START + timedelta(hours=trait),
+            idempotency_key=f"{trait}:{subject}",
+            candidates=[EventCandidate(Claim(f"u{subject}", f"trait {trait}", f"value {trait}"))],
+        )
+        for trait in range(traits)
+        for subject in range(subjects)
+    ]
+
+
+def beliefs_of(client: Client) -> Counter[tuple[object, ...]]:
+    """Reads the observations of a project, in terms that are equal for equal histories."""
+    texts = {fact.fact_id: fact.text for fact in client.list_facts()}
+    return Counter(
+        (each.owner, each.text, each.version, each.first_time, each.last_time, *_texts(each, texts))
+        for each in client.list_observations(states=list(ObservationState)[1:])
+    )
+
+
+def _texts(observation: Observation, texts: Mapping[str, str]) -> list[str]:
+    return sorted(texts[fact_id] for fact_id in observation.source_fact_ids)
 
 
 @dataclass
