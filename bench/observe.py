@@ -3,9 +3,9 @@
     python -m bench.observe [--facts 400] [--json FILE]
 
 Facts become observations in a run of the stage OBSERVE by a scripted model on this machine: those of one owner, which
-are one group, and those of an owner for every eight facts, whose groups go in parallel. Once with a quarter of the facts and
-once with all, so that it shows what grows faster than they do. The time in the scripted server is counted too; it is
-less than a millisecond for each call.
+are one group, and those of an owner for every eight facts, whose groups go in parallel. Once with a quarter of the
+facts and once with all, so that it shows what grows faster than they do. The time in the scripted server is counted
+too.
 """
 
 from __future__ import annotations
