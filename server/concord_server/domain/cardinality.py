@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from uuid import UUID
 
 from concord_server.domain.entity_merge import derived_id, whole_statement
 from concord_server.domain.settlement import Timeline
@@ -43,6 +44,17 @@ def split_by_value(timeline: Timeline) -> Mapping[str, Timeline]:
         )
         for key in dict.fromkeys([*of_fact.values(), *parts])
     }
+
+
+def parts_without(timeline: Timeline, gone: Collection[UUID]) -> Mapping[str, Timeline]:
+    """Returns the parts of :func:`split_by_value` without some facts, whose conflict is resolved elsewhere."""
+    found: dict[str, Timeline] = {}
+    for key, part in split_by_value(replace(timeline, conflict_id=None)).items():
+        facts = tuple(fact for fact in part.facts if fact.fact_id not in gone)
+        if facts:
+            said = tuple(a for a in part.assertions if a.fact_id not in gone)
+            found[key] = replace(part, facts=facts, assertions=said)
+    return found
 
 
 def _never_held(assertion: Assertion) -> Assertion:

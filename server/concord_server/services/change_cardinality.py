@@ -76,9 +76,12 @@ class CardinalityChange:
         if slot.slot_key != slot_key(slot.subject, slot.predicate, slot.qualifiers):
             return
         timeline = await self.session.slots.timeline(slot.slot_id)
-        if timeline.conflict_id is not None:
-            return
-        for key, part in split_by_value(timeline).items():
+        if timeline.conflict_id is None:
+            await self.spread(slot, split_by_value(timeline))
+
+    async def spread(self, slot: PredicateSlot, parts: Mapping[str, Timeline]) -> None:
+        """Gives each part of a slot, by its value's key, the slot of that value; the old one is forgotten."""
+        for key, part in parts.items():
             name = slot_key(slot.subject, slot.predicate, slot.qualifiers, discriminator=key)
             known = await self.session.slots.find(slot.partition_id, name)
             if known is not None:

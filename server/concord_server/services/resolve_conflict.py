@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
+from concord_server.domain.cardinality import parts_without
 from concord_server.domain.commands import KeepAll, KeepOne, Resolution
 from concord_server.domain.conflicts import ConflictReview
 from concord_server.domain.enums import Cardinality, ConflictState, FactChange
@@ -23,6 +24,7 @@ from concord_server.domain.values import slot_key
 from concord_server.ports.clock import Clock, Ids
 from concord_server.ports.ledger import Ledger, LockedPartition, WriteSession
 from concord_server.services import idempotency as repeats
+from concord_server.services.change_cardinality import CardinalityChange
 from concord_server.services.context import CallContext, Idempotency, Replay
 from concord_server.services.statuses import check_etag
 from concord_server.services.timeline_writer import TimelineChange, TimelineWriter
@@ -145,7 +147,7 @@ class ResolveConflict:
         note: str,
         now: datetime,
     ) -> None:
-        """Gives every member a slot of its own, as slots of several values have them."""
+        """Gives every member a slot of its own, as slots of several values have them, and then what else is there."""
         moved: dict[UUID, Timeline] = {}
         for fact in conflict.facts:
             slot_id = await self._value_slot(session, locked, fact)
@@ -165,6 +167,27 @@ class ResolveConflict:
                     changes={f.fact_id: FactChange.STATUS_CHANGED for f in timeline.facts},
                 ),
             )
+        await self._spread_rest(session, locked, context, conflict, before, note, now)
+
+    async def _spread_rest(
+        self,
+        session: WriteSession,
+        locked: LockedPartition,
+        context: CallContext,
+        conflict: Conflict,
+        before: Timeline,
+        note: str,
+        now: datetime,
+    ) -> None:
+        """Gives every other value of the slot one of its own: what was superseded there stays so."""
+        names = {fact.claim.predicate for fact in conflict.facts if fact.claim}
+        found = [slot for slot in await session.predicates.slots_of(names) if slot.slot_id == conflict.slot_id]
+        rest = parts_without(before, {fact.fact_id for fact in conflict.facts})
+        change = CardinalityChange(
+            session, {locked.partition_id: locked}, self._ids, context.actor, note or "all values kept", now
+        )
+        for slot in found:
+            await change.spread(slot, rest)
 
     async def _value_slot(self, session: WriteSession, locked: LockedPartition, fact: Fact) -> UUID:
         claim = fact.claim

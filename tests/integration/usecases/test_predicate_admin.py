@@ -124,6 +124,22 @@ async def test_an_open_conflict_can_then_be_resolved_by_keeping_all(desk: Desk):
     assert same.action is ReconcileAction.MERGED
 
 
+async def test_what_was_superseded_before_all_were_kept_stays_so(desk: Desk):
+    old = await claim(desk, "team", "Ads", observe_time=day(0))
+    await claim(desk, "team", "Payments", observe_time=day(2))
+    rival = await claim(
+        desk, "team", "Search", observe_time=day(3), contradiction_policy=ContradictionPolicy.CONFLICT
+    )
+    assert rival.conflict is not None
+    await update(desk, "team", cardinality=MULTI)
+    await desk.resolves.execute(desk.context, rival.conflict.conflict_id, KeepAll(), "both")
+    await claim(desk, "team", "Ads", observe_time=day(1))
+    read = await desk.read(old.fact)
+    assert (read.status, read.valid_to) == (FactStatus.SUPERSEDED, day(2))
+    active = [fact.claim.value for fact in await desk.facts() if fact.claim and fact.status is FactStatus.ACTIVE]
+    assert sorted(map(str, active)) == ["Payments", "Search"]
+
+
 async def test_a_value_that_a_conflict_kept_back_is_met_again(desk: Desk):
     """It stays in the slot from when one value held, and is no second fact beside it."""
     await claim(desk, "team", "Payments")
