@@ -7,7 +7,6 @@ enough: each must bear out the wording itself, or a chain of neighbours ends up 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -16,6 +15,7 @@ from concord_server.domain.judgement import Judgement, Relation
 from concord_server.domain.model import Fact
 from concord_server.domain.observations import Observation
 from concord_server.domain.observing import Answer, Create, Pool, Retire, Update
+from concord_server.domain.wordings import is_lasting
 
 MIN_SIMILARITY = 0.80
 """Cosine from which two facts are compared at all; below, the judge takes what is kindred for what is borne out."""
@@ -30,11 +30,6 @@ MIN_ORIGINS = 2
 """Distinct sources that the facts of an observation must rest on."""
 
 _OPPOSED = (Relation.CONTRADICTION, Relation.CORRECTION)
-_OCCASION = re.compile(
-    r"\b(?:last|next|this|ago|yesterday|today|tomorrow|tonight|recently|lately|previous|upcoming|just)\b",
-    re.IGNORECASE,
-)
-"""Words by which a statement is of one occasion, as seen from its own time."""
 
 
 def supports(wording_stated: Judgement, fact_stated: Judgement) -> bool:
@@ -52,11 +47,6 @@ def supports(wording_stated: Judgement, fact_stated: Judgement) -> bool:
     entailed = wording_stated.probability(Relation.SAME)
     refined = fact_stated.probability(Relation.SAME) + fact_stated.probability(Relation.REFINEMENT)
     return (entailed + refined) / 2 >= MIN_SUPPORT
-
-
-def is_lasting(text: str) -> bool:
-    """Tells whether a wording may stand for other facts: it is not of one occasion ("last week")."""
-    return _OCCASION.search(text) is None
 
 
 @dataclass(frozen=True, slots=True)

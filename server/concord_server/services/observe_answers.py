@@ -23,6 +23,7 @@ from concord_server.domain.observation_prompt import (
     question,
 )
 from concord_server.domain.observing import Answer, Pool
+from concord_server.domain.wordings import bears_words
 from concord_server.ports.embedder import Vector
 from concord_server.ports.judge import Judge, JudgePair
 from concord_server.ports.language_model import LanguageModel, ModelRequest, ModelStage, Usage
@@ -123,9 +124,9 @@ class LocalAnswerer:
         )
         pairs: set[tuple[UUID, UUID]] = set()
         for (one, other, _), first, second in zip(candidates, judged, judged[len(candidates) :], strict=False):
-            if supports(first, second):
+            if supports(first, second) and bears_words(one.text, other.text, owner):
                 pairs.add((other.fact_id, one.fact_id))
-            if supports(second, first):
+            if supports(second, first) and bears_words(other.text, one.text, owner):
                 pairs.add((one.fact_id, other.fact_id))
         worded = {
             (fact.fact_id, observation.observation_id)

@@ -5,9 +5,10 @@ from uuid import UUID
 
 import pytest
 from concord_server.domain.judgement import Discrepancy, Judgement, Relation
-from concord_server.domain.local_observing import Related, is_lasting, local_answer, supports
+from concord_server.domain.local_observing import Related, local_answer, supports
 from concord_server.domain.model import Fact
 from concord_server.domain.observing import Pool, Update
+from concord_server.domain.wordings import is_lasting
 
 from tests.unit.observing.values import fact, observation
 
