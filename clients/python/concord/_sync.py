@@ -16,6 +16,7 @@ from concord._channel import channel_options, credentials, tls_options
 from concord._consolidate_calls import WATCH_RUN, RunWatch
 from concord._evolution_calls import WATCH_FACTS
 from concord._reconcile_calls import STREAM_RECONCILE
+from concord._responses import Responses
 from concord._retry import Attempts
 from concord._session import Session, method_like
 from concord._watch import StreamEndedError, Watch, WatchSpec
@@ -138,10 +139,10 @@ class Executor:
             response_deserializer=WATCH_FACTS.response_type.FromString,
         )
         while True:
-            call = method(watch.request(), metadata=self._session.metadata)
+            call = Responses(method(watch.request(), metadata=self._session.metadata))
             try:
                 while True:
-                    event = watch.receive(_receive(call))
+                    event = watch.receive(call.receive())
                     if event is not None:
                         yield event
             except UnavailableError as error:
@@ -158,10 +159,10 @@ class Executor:
             response_deserializer=WATCH_RUN.response_type.FromString,
         )
         while True:
-            call = method(watch.request(), metadata=self._session.metadata)
+            call = Responses(method(watch.request(), metadata=self._session.metadata))
             try:
                 while True:
-                    message = watch.receive(_receive(call))
+                    message = watch.receive(call.receive())
                     yield message
                     if message.last:
                         return
@@ -191,43 +192,30 @@ class _Stream:
         metadata: tuple[tuple[str, str], ...],
     ) -> None:
         self._outgoing: queue.SimpleQueue[pb.StreamReconcileRequest | None] = queue.SimpleQueue()
-        self._call = method(iter(self._outgoing.get, None), timeout=timeout, metadata=metadata)
+        call = method(iter(self._outgoing.get, None), timeout=timeout, metadata=metadata)
+        self._responses = Responses(call)
 
     def send(self, request: pb.StreamReconcileRequest) -> None:
         self._outgoing.put(request)
 
     def receive(self) -> pb.StreamReconcileResponse:
-        response: pb.StreamReconcileResponse = _receive(self._call)
+        response: pb.StreamReconcileResponse = self._responses.receive()
         return response
 
     def finish(self) -> None:
         """Says that nothing more comes, and waits for the server to agree."""
         self._outgoing.put(None)
         try:
-            for _ in self._call:
-                pass
-        except grpc.RpcError:
+            while True:
+                self.receive()
+        except ConcordError:
             # Every item is answered: how the stream ends changes nothing.
             return
 
     def cancel(self) -> None:
         """Ends the stream at once, and gRPC's thread that waits for the queue."""
         self._outgoing.put(None)
-        self._call.cancel()
-
-
-def _receive(call: Any) -> Any:  # noqa: ANN401 - a call with responses of any type
-    """Returns the next response of a stream that should not end.
-
-    Raises:
-        ConcordError: the stream broke; ``StreamEndedError`` when the server ended it.
-    """
-    try:
-        return next(call)
-    except grpc.RpcError as error:
-        raise error_from_rpc(error) from error
-    except StopIteration:
-        raise StreamEndedError("the server ended the stream") from None
+        self._responses.cancel()
 
 
 def unary(build: Callable[P, Call[R]]) -> Callable[Concatenate[Base, P], R]:
