@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import structlog
@@ -194,21 +195,15 @@ class Worker:
 
         A defect fails the facts that it shows in, never other groups.
         """
-        work = asyncio.ensure_future(self.observe.execute(project, lease))
         try:
-            try:
-                await asyncio.wait([work])
-            finally:
-                work.cancel()
-            error = work.exception()
+            error = await _ended(self.observe.execute(project, lease))
             if isinstance(error, LeaseLostError):
                 _log.warning("a lease was lost", project=project, group_id=str(lease.group.group_id))
             elif isinstance(error, _TRANSIENT):
                 _log.warning("a group was left", project=project, error=str(error))
                 await asyncio.sleep(self.options.poll)
             elif error is not None:
-                text = "".join(traceback.format_exception(error))
-                _log.error("internal error", project=project, group_id=str(lease.group.group_id), traceback=text)
+                _tell_defect(error, project=project, group_id=str(lease.group.group_id))
                 failure = Failure("INTERNAL", "internal error; the worker's log has it under the fact's group")
                 await self.observe.record_failure(project, lease, failure)
         except _TRANSIENT as error:
@@ -234,12 +229,7 @@ class Worker:
 
         A defect fails the one event that it shows in, never its neighbours.
         """
-        work = asyncio.ensure_future(self.consolidate.execute(project, lease, event))
-        try:
-            await asyncio.wait([work])
-        finally:
-            work.cancel()
-        error = work.exception()
+        error = await _ended(self.consolidate.execute(project, lease, event))
         if error is None:
             return True
         if isinstance(error, LeaseLostError):
@@ -248,9 +238,7 @@ class Worker:
         if isinstance(error, _TRANSIENT):
             _log.warning("an event was left", project=project, event_id=str(event.event_id), error=str(error))
             return False
-        # Formatted here: a renderer of tracebacks may print local variables too, and those hold events.
-        text = "".join(traceback.format_exception(error))
-        _log.error("internal error", project=project, event_id=str(event.event_id), traceback=text)
+        _tell_defect(error, project=project, event_id=str(event.event_id))
         failure = Failure("INTERNAL", f"internal error; the worker's log has it under event {event.event_id}")
         await self.consolidate.record_failure(project, lease, event, failure)
         return True
@@ -272,6 +260,21 @@ class Worker:
         for lease_id, held in self._held.items():
             grouped.setdefault(held.open_run.project, []).append(lease_id)
         return grouped
+
+
+async def _ended(work: Coroutine[Any, Any, None]) -> BaseException | None:
+    """Does work whose failure must not take other work down; returns how it failed."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task])
+    finally:
+        task.cancel()
+    return task.exception()
+
+
+def _tell_defect(error: BaseException, **where: str) -> None:
+    # Formatted here: a renderer of tracebacks may print local variables too, and those hold events.
+    _log.error("internal error", **where, traceback="".join(traceback.format_exception(error)))
 
 
 def _rotated(found: Sequence[OpenRun], turn: int) -> list[OpenRun]:
