@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
+from collections.abc import Iterator
 
 import grpc
 import pytest
@@ -56,6 +58,15 @@ def test_a_defect_of_a_call_is_raised_where_its_response_is_waited_for():
         Responses(Call(ZeroDivisionError())).receive()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """What runs in the background of a shell ignores interrupts from its start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_waiting_is_raised_and_the_call_can_be_cancelled():
     call = Call()
     responses = Responses(call)
